@@ -24,7 +24,7 @@ const [KERNEL_MIB, STREAMS_MIB] = [4096, 256];
 /** The memory of a server that is at work, without unread events. */
 const SERVER_MIB = 512;
 
-/** The names of the processes that are no kernels. */
+/** The names of processes that are not kernels. */
 const NOT_KERNELS = /^(node|MainThread)/;
 
 /** The latencies of one tenant while another one does everything that it may. */

@@ -24,7 +24,7 @@ export interface ProxySocket extends Disposable {
   [Symbol.dispose](): void;
 }
 
-/** Returns whether notebook code connects from the addresses of this machine, as clients and proxies of this machine do. */
+/** Returns whether notebook code shares the network of this machine, so that its connections come from this machine's addresses. */
 export function sharesNetwork({
   kernelNodes,
   kernelNetwork,
@@ -77,7 +77,7 @@ export async function openProxySocket({
   }
 }
 
-/** Opens the file beside the socket whose lock says which server has the socket. */
+/** Opens the lock file next to the socket. The server that has its lock owns the socket. */
 function openLock(path: string): number {
   const lock = `${path}.lock`;
   if (lstatSync(lock, { throwIfNoEntry: false })?.isFile() === false)
@@ -122,7 +122,7 @@ async function removeStale(path: string): Promise<void> {
   attempt(path, () => rmSync(path));
 }
 
-/** Another server that listens there has the lock, so this finds other programs. */
+/** Resolves with whether a program listens on the socket. It is not one of ours, because a server of ours would hold the lock. */
 function isListenedOn(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

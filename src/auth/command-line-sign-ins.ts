@@ -30,7 +30,7 @@ const MAX_WAITING_PER_ADDRESS = 10;
 /** Consonants that are hard to confuse, so that codes form no words; a code has 25 thousand million possible values. */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 const CODE_LETTERS = 8;
-/** The life of the token, unless the server has a shorter longest life. */
+/** The life of the token. `TROUPE_TOKEN_MAX_AGE_DAYS` may shorten it. */
 const TOKEN_DAYS = 90;
 /** The scopes of the token, without those that the person lacks. */
 const SCOPES: readonly Scope[] = ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage'];

@@ -148,7 +148,7 @@ export class AccessTokens {
     return isUnbound(record);
   }
 
-  /** Returns the end of a life of this many days, or of the longest life of a token if that is shorter. */
+  /** Returns the time in this many days, or the end of the longest life of a token if that comes first. */
   expiryWithin(days: number): string {
     return timestamp(this.#identity.nowMs() + Math.min(days * DAY_MS, this.#maxAgeMs));
   }

@@ -42,7 +42,7 @@ const KINDS: Readonly<Record<string, string>> = {
   duckdb: 'duckdb',
 };
 
-/** Members whose example is also the usual value. */
+/** The members for which the schema's example is the usual value. */
 const USUAL = new Set(['port', 'schema']);
 
 /** Returns whether an argument is a URL, and not the name of a file. */
@@ -86,7 +86,7 @@ export class UrlConnection {
     this.#take();
   }
 
-  /** What must still be given, in the order of the schema. */
+  /** The members that are still missing, in the order of the schema. */
   get missing(): readonly MissingMember[] {
     const { properties } = this.#schema;
     const names = this.#keepsUrl ? ['user', 'password', 'database'] : [];

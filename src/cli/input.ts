@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { CommandFailure, EXIT } from './exit-code.ts';
 
-/** More than any command sends; without a bound, endless input would take all memory. */
+/** No command needs more input than this. Without a limit, endless input would take all memory. */
 const MAX_INPUT_BYTES = 256 * 1024 * 1024;
 
 /** The input of the program: standard input and Ctrl-C. */

@@ -235,7 +235,7 @@ function report(error: unknown, terminal: Terminal, json: boolean): ExitCode {
   } else if (!(error instanceof CommanderError)) {
     // Mistakes in the command line have been shown.
     const isSignedOut = error instanceof ApiError && error.code === 'unauthenticated';
-    // The server's sentence is about a header, which people who type commands do not send.
+    // The server's sentence is about a header, but people type commands.
     const shown = isSignedOut
       ? 'The server does not accept your token. Sign in again: troupe login. In scripts, set SERVICE_ACCESS_TOKEN.'
       : message;

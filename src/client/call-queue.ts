@@ -9,7 +9,7 @@ export interface QueuedCall<T> {
   readonly over?: (begun: T) => Promise<unknown>;
   /** When it aborts before the turn of the call has come, the call is rejected with its reason. */
   readonly signal?: AbortSignal | undefined;
-  /** How many seconds the call waits for the end of a preceding one that got no answer: 60 by default. */
+  /** How many seconds the call waits for the end of an abandoned preceding call: 60 by default. */
   readonly timeoutS?: number | null | undefined;
 }
 
@@ -20,7 +20,7 @@ export interface QueuedCall<T> {
 export class CallQueue {
   /** Resolves, once it is asked, when the last call is over. */
   #last: () => Promise<unknown> = () => Promise.resolve();
-  /** Whether a call got no answer, so that the kernel may still be at work for it. */
+  /** Whether a call got no answer, so that the kernel may still run it. */
   #mayBeBusy = false;
 
   /** Calls `begin` when its turn has come, and resolves with its result. */
@@ -39,7 +39,7 @@ export class CallQueue {
     return begun;
   }
 
-  /** The server interrupts code whose caller has left. It refuses other calls until that code has ended, so they are repeated. */
+  /** Repeats a refused call while an abandoned one may still run: the server interrupts its code, and is busy until that has ended. */
   async #begin<T>(
     begin: () => Promise<T>,
     signal: AbortSignal | undefined,

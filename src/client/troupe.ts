@@ -61,17 +61,17 @@ export class Troupe extends ApiCalls {
   /**
    * Opens a notebook and resolves with its session when the kernel is ready. A session that is open already is used as it is;
    * otherwise one is opened in `environmentId`, or in a new environment, which is closed with it. Rejects with `SessionFailed` when the
-   * kernel cannot start. Whenever it rejects, also with the reason of `signal`, it closes what it has opened.
+   * kernel cannot start. When it rejects, also with the reason of `signal`, it closes everything that it has opened.
    */
   async open(notebook: string | { readonly id: string }, options: OpenOptions = {}): Promise<Session> {
     const { signal, startup, ...request } = options;
     const notebookId = typeof notebook === 'string' ? notebook : notebook.id;
     const isNew = !(await this.#isOpen(notebookId, signal));
     let environmentId: string | undefined;
-    /** Closes what was opened here. */
+    /** Closes the environment and the session that this call has opened. */
     let undo = async () => {};
     try {
-      // The signal does not end requests that open something, because their answers name what is to be closed.
+      // The signal does not end requests that open something, because the answers have the ids with which they are closed.
       if (isNew) {
         if (request.environmentId === undefined) {
           const created = this.executionEnvironments.create();

@@ -29,7 +29,7 @@ export function userFolder({ HOME, XDG_CONFIG_HOME }: Environment): string {
 
 /**
  * Returns the test whether a command obeys a settings file: the user has allowed it with its present content, or it is one that root
- * has put there. What root unpacks belongs to root, too, so root obeys only a file below `/etc` at once.
+ * has put there. Files that root unpacks belong to root, too, so root itself obeys at once only a file below `/etc`.
  */
 export function isObeyed(
   env: Environment,

@@ -97,7 +97,7 @@ function findFile(
   }
 }
 
-/** Reads an open file. Throws for a larger one than `MAX_BYTES`, whatever its size claims to be. */
+/** Returns the text of an open file. Throws when more than `MAX_BYTES` can be read, because the size of some files is wrong. */
 function readText(file: number): string {
   const bytes = Buffer.allocUnsafe(MAX_BYTES + 1);
   let length = 0;

@@ -24,7 +24,7 @@ const NOTHING = new Uint8Array();
 
 let roomOfAll = MAX_BYTES_OF_ALL;
 
-/** Counts large writes of this turn. */
+/** Takes large writes from the room of this turn. */
 function spend(bytes: number): void {
   if (roomOfAll === MAX_BYTES_OF_ALL)
     setImmediate(() => {

@@ -28,7 +28,7 @@ import type { WireRequest } from './wire-exchange.ts';
 export interface ServerOptions extends HttpDependencies {
   readonly routes: readonly Route[];
   readonly listen: ListenAddress;
-  /** The descriptor of a bound unix socket, on which proxies of this machine connect. The server closes it. */
+  /** The descriptor of the bound unix socket to which proxies of this machine connect. The server closes it. */
   readonly proxies?: number | undefined;
   /** The path of another copy of uWebSockets.js than the one of this installation. */
   readonly uwebsockets?: string | undefined;

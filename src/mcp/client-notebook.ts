@@ -95,8 +95,8 @@ export class ClientNotebook implements OpenNotebook {
   }
 
   /**
-   * Runs code whose names stay. The code is interrupted when the call is cancelled, and when it has taken too long. The time for which it
-   * waits for other work on the notebook counts.
+   * Runs code whose names stay. The code is interrupted when the call is cancelled, and when it has taken too long. Waiting for
+   * other work on the notebook counts towards that time.
    */
   async runPython(code: string): Promise<PythonResult> {
     const { client, notebookId, callId, timeoutS } = this.#call;

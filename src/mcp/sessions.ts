@@ -18,14 +18,14 @@ const MAX_PAUSE_MS = 500;
 
 /**
  * Opens the notebook in an environment of its own, unless it is open, and resolves once its kernel is ready or at work. Rejects with the
- * refusal of the server, and with `session_failed` when the kernel does not start; it then closes what it has opened, and so it does when
- * the signal aborts.
+ * refusal of the server, and with `session_failed` when the kernel does not start. Whenever it rejects, also because the signal aborts, it
+ * closes what it has opened.
  */
 export async function openSession(
   { client, signal, report }: SessionCall,
   notebookId: string,
 ): Promise<NotebookSession> {
-  // The signal does not end requests that open something, because their answers say what is to be closed.
+  // The signal does not end requests that open something, because the answers have the ids with which they are closed.
   signal.throwIfAborted();
   const { environmentId } = await client.executionEnvironments.create();
   let hasOpened = false;

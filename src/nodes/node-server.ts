@@ -15,7 +15,7 @@ const HANDSHAKE_MS = 10_000;
 const FAREWELL_MS = 5000;
 /** Connections that have not said what they are for, of addresses from which no node has joined. */
 const MAX_STRANGERS = 256;
-/** The same of one such address; of one network of 64 bits for IPv6, whose addresses one machine may have. */
+/** The same for one such IPv4 address, or one IPv6 network of 64 bits, because one machine may have all its addresses. */
 const MAX_OF_STRANGE_NETWORK = 64;
 /** The same of an address from which a node has joined: each of its kernels opens a connection. */
 const MAX_OF_NODE_ADDRESS = 256;
@@ -54,7 +54,7 @@ export class Strangers {
     });
   }
 
-  /** Forgets a connection of a node that has said what it is for, or one that is closed. */
+  /** Forgets a connection: a closed one, or one of a node that has sent its first line. */
   release(address: string, port: number): void {
     this.#forget(`${address} ${port}`);
   }
@@ -197,7 +197,7 @@ export function refuse(socket: TLSSocket, reason: string): void {
   endSoon(socket);
 }
 
-/** Ends a connection, also one whose other side does not close its end, or does not read. */
+/** Ends a connection, and destroys it after five seconds if the other side neither closes it nor reads. */
 export function endSoon(socket: TLSSocket): void {
   const patience = setTimeout(() => socket.destroy(), FAREWELL_MS).unref();
   socket.once('close', () => clearTimeout(patience));

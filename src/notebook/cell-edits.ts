@@ -25,7 +25,7 @@ interface DraftCell {
 /** marimo's name of a cell without a name. */
 const NAMELESS = '_';
 const ID_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** As many steps from one moved cell to the next take some tens of milliseconds. */
+/** The most steps along moved cells that one request may cause: some tens of milliseconds. */
 const MAX_STEPS = 1_000_000;
 /** Twice as long as the ids that a kernel makes, so that the two never collide. */
 const ID_LENGTH = 8;
@@ -54,9 +54,9 @@ class Draft {
   readonly #deleted = new Set<string>();
   /** For each cell that was put next to another one, the id of the other one. */
   readonly #anchors = new Map<string, string>();
-  /** The cells next to which another one was put. */
+  /** The cells next to which another cell was placed. */
   readonly #neighbours = new Set<string>();
-  /** How many cells were walked to find out whether a cell is put next to itself by way of others. */
+  /** The steps along moved cells so far, which show whether a cell is placed next to itself by way of others. */
   #steps = 0;
   /** The paths of changes that gave a cell its name. */
   readonly #named = new Map<string, string>();
@@ -219,7 +219,7 @@ class Draft {
     return { before, after };
   }
 
-  /** Returns whether a cell was put next to the other one, or next to one that was. */
+  /** Returns whether a cell was placed next to the other cell, directly or by way of further cells. */
   #follows(cellId: string, other: string, place: string): boolean {
     if (!this.#neighbours.has(other)) return false; // so that a long row of cells is not walked for each of them
     for (let next = this.#anchors.get(cellId); next !== undefined; next = this.#anchors.get(next)) {

@@ -38,7 +38,7 @@ export interface ViewCell {
   /** The code that the kernel has, while it has not got the cell's present code; null when it has that. */
   kernelCode: string | null;
   /**
-   * Whether the kernel has got the present code as an edit and has not begun to run it. What it reports until then, such as the end of
+   * Whether the kernel has got the present code as an edit and has not begun to run it. Its reports until then, such as the end of
    * the run during which the cell was edited, is about earlier code.
    */
   isUnrunEdit: boolean;
@@ -285,8 +285,8 @@ export class NotebookView {
   }
 
   /**
-   * Applies the kernel's verdict on every cell and returns the cells whose shown state has changed. The kernel takes cells for fresh
-   * that ran with a value of a cell whose edit it has not got yet: they are stale, too.
+   * Applies the kernel's verdict on every cell and returns the cells whose shown state has changed. The kernel does not know edits that
+   * have not reached it, so cells that used the value of an edited cell are stale, too.
    */
   applyVerdicts(done: BridgeDone): ViewCell[] {
     const changed: ViewCell[] = [];
@@ -356,7 +356,7 @@ export function isAheadOfKernel({ code, kernelCode }: ViewCell): boolean {
   return kernelCode !== null && kernelCode !== code;
 }
 
-/** Whether the kernel's reports about the cell are about earlier code than the present one, which has not run. */
+/** Returns whether the kernel's reports describe earlier code of the cell. Its present code has not run. */
 function isNewerThanReports(cell: ViewCell): boolean {
   return isAheadOfKernel(cell) || (cell.isUnrunEdit && cell.code.trim() !== '');
 }

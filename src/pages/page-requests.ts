@@ -446,7 +446,7 @@ function configChanges(live: LiveNotebook, configs: Body): DocumentChange[] {
   });
 }
 
-/** marimo's page asks for the resources of its machine. They are hidden: see `hiddenParts`. */
+/** marimo's page asks for the resources of its machine, and the style sheet hides them (`hiddenParts`). */
 function usage() {
   const memory = { total: 1, available: 1, percent: 0, used: 0, free: 1, has_cgroup_mem_limit: false };
   return { memory, cpu: { percent: 0 }, server: null, kernel: null, gpu: [] };

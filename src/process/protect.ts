@@ -40,7 +40,7 @@ export async function holdLocalhost(log: Log, host: string, port: number): Promi
     );
 }
 
-/** Warns when the settings name proxies of this machine at whose addresses notebook code can be, too. */
+/** Warns when the settings trust addresses of this machine from which notebook code can connect, too. */
 export function warnOfSharedAddresses(log: Log, config: Config): void {
   const distrusted = sharesNetwork(config) ? entriesOfThisMachine(config.trustedProxies) : [];
   if (distrusted.length > 0)

@@ -42,7 +42,7 @@ export function fingerprint(root, files) {
   );
 }
 
-/** What Python has compiled. In a kernel of root it makes the folder with rights for root alone. */
+/** The folder of Python's compiled files. Kernels of root make it readable for root alone. */
 const COMPILED = '__pycache__';
 
 /** Returns all files below `folder` whose names end in `suffix`, relative to `root` and sorted. */

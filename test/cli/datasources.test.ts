@@ -84,7 +84,7 @@ test('a URL with a password, an unknown scheme or parameter, or without a user i
   assert.match(await refused('mysql://127.0.0.1'), /The URL lacks: database, user\./);
 });
 
-test('in a terminal the command asks for what the URL lacks, and does not show the password', async () => {
+test('in a terminal the command asks for the missing members, and does not show the password', async () => {
   const shown: string[] = [];
   const answers = ['sales\r', 'adx\u007fa\r', 'canary', '-word\r'];
   const exitCode = await runProgram(['datasources', 'create', 'typed', 'mysql://127.0.0.1:1'], {

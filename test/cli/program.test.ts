@@ -300,7 +300,7 @@ test('the settings file of a cloned folder decides nothing until it is allowed, 
   assert.equal((await troupe(['config', 'allow'], { env, cwd })).exitCode, 4);
 });
 
-test('a settings file of root is obeyed at once by others, and by root, who may have unpacked it, only below /etc', () => {
+test('other users obey a settings file of root at once, and root itself does only below /etc', () => {
   const fileAt = (path: string) => ({ path, text: '{}', ownerId: 0 });
   const files = [fileAt('/srv/unpacked/troupe.config.json'), fileAt('/etc/troupe/troupe.config.json')];
   const env = { XDG_CONFIG_HOME: '/nowhere' };

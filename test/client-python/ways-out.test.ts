@@ -22,7 +22,7 @@ const ACCESS = {
   SERVICE_WORKSPACE_ID: OWNER.workspaceId,
 };
 
-/** Runs a program with a client of the server, and resolves with what it printed. */
+/** Runs a program that uses a client of the server. Resolves with its output. */
 async function outcomeOf(program: string): Promise<unknown> {
   return JSON.parse(await run(PYTHON, [join(PROGRAMS, program)], { cwd: PACKAGE, env: ACCESS }));
 }

@@ -1,6 +1,6 @@
 /**
  * The parts of the processors that workspaces get. The control groups are plain folders without effect, so these tests see on any
- * machine what is written into them.
+ * machine the weights that are written into them.
  */
 import assert from 'node:assert/strict';
 import {
@@ -47,7 +47,7 @@ cgroups.find = lambda: cgroups.Groups(${JSON.stringify(groups)}, cgroups.VERSION
 zygote.main()
 `;
 
-test('the busy kernels of a workspace divide the weight of one workspace, whichever workers have them', async (t) => {
+test('the busy kernels of a workspace share the weight of one workspace, in whichever workers they run', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-shares-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const [groups, scripts, gates] = ['groups', 'scripts', 'gates'].map((name) => join(folder, name));

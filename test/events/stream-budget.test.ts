@@ -121,7 +121,7 @@ test('the state sent to a subscriber counts, because it is in memory for that su
   assert.ok(sinks.some(({ ended }) => ended) && sinks.some(({ ended }) => !ended));
 });
 
-test('each event of a state that a subscriber has not taken counts, and those who have taken theirs count no more', async () => {
+test('the events of a first state count towards the memory of streams until its subscriber has taken them', async () => {
   const budget = new StreamBudget(1024 * KIB);
   const stream = streamOf(budget);
   const state = Array.from({ length: 1000 }, () => text('x'.repeat(100)));

@@ -1,4 +1,4 @@
-/** The fuzz of texts against a whole server in this process, whose event loop is watched. */
+/** Fuzzes a whole server in this process with bad texts, and watches its event loop. */
 import { closeSync, mkdtempSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -275,7 +275,7 @@ class Fuzz {
     }
   }
 
-  /** Removes what requests have left, and replaces what they have ended. */
+  /** Deletes resources that requests have created, and opens those again that requests have closed. */
   async #upkeep(isThorough: boolean): Promise<void> {
     const { client } = this.#server;
     const { known, conversation } = this.#world;

@@ -63,10 +63,10 @@ const COMMON_HEADERS = [
   ...['x-request-id', 'x-any'],
 ];
 const FOR_HEADERS = new Set(['listNotebooks', 'getNotebook', 'createNotebook', 'getHomePage', 'callMcp']);
-/** Operations that would end what other requests need. They are sent to things that do not exist. */
+/** Operations that would close or delete a resource that other requests need. They are sent to ids that do not exist. */
 const DESTRUCTIVE =
   /^(delete|close|remove|revoke|hibernate|handOver|restart|cancelRuns$|setWorkspaceLimits|changeMember|changeNode|signOut)/;
-/** Operations whose every success leaves something behind that costs the server. Their bodies and paths are tried, no headers. */
+/** Operations whose every success creates something that costs the server memory. Their bodies and paths are tried, their headers are not. */
 const COSTLY = new Set(['addKey', 'rotateKeys', 'confirmClock']);
 /** Operations with bodies of up to 16 MiB. */
 const LARGE = new Set([
@@ -354,7 +354,7 @@ function placesIn(given: Schema, resolve: Resolve, known: Known, name = '', dept
   return all;
 }
 
-/** Returns a text in pieces, of which there are no more than a request may have values. */
+/** Returns a text in pieces, at most as many as a request may have values. */
 function manyOf(text: string, limit = 250_000): string[] {
   const most = Math.min(limit, 60_000);
   const length = Math.max(1, Math.ceil(text.length / most));

@@ -24,7 +24,7 @@ export interface SentText {
   readonly text: string;
 }
 
-/** What the thread is told, with a number: a job, or the new world after something was replaced. */
+/** A numbered message to the thread: a job, or the new world after something was replaced. */
 export type SenderMessage = { readonly id: number } & ({ readonly job: TextJob } | { readonly world: World });
 
 const PATIENCE_MS = 60_000;

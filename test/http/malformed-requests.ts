@@ -101,7 +101,7 @@ export function malformedRequests({ host, path, postPath, headers }: Target): Ma
     ['a long name', '5.4', usual(`${'a'.repeat(LONG)}: a\r\n`), [431, 400]],
     ['many headers', '5.4', usual('x-a: a\r\n'.repeat(200)), [431, 400]],
   ];
-  /** Requests whose end a proxy may see at another byte than this server. */
+  /** Requests that a proxy may see end at another byte than this server does. */
   const uncertain: Row[] = [
     ['two lengths', '6.3', post('content-length: 2\r\ncontent-length: 3'), REFUSED],
     ['one length twice', '6.3', post('content-length: 2\r\ncontent-length: 2'), REFUSED],

@@ -107,7 +107,7 @@ test('a session ends when it was not used for its idle timeout, and each use res
   await isEnvironmentClosed(client, environmentId);
 });
 
-test('an open page keeps a session whose idle timeout is shorter than any of its heartbeats, until it is closed', async () => {
+test('an open page keeps its session, however short the idle timeout is, until the page is closed', async () => {
   const { client, baseUrl } = server;
   const { id, page, seconds } = await inTime(2, async (seconds) => {
     const session = await open(client, { idleTimeoutS: seconds });

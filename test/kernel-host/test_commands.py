@@ -413,7 +413,7 @@ class Console(unittest.TestCase):
             ops = [
                 message for message in outcome.messages if message["op"] == "cell-op" and message["cell_id"] == f"c{i}"
             ]
-            # What a cell prints may come in several messages.
+            # The text of one print may come in several messages.
             printed = [(n, op["console"]["data"]) for n, op in enumerate(ops) if isinstance(op["console"], dict)]
             idle = next(n for n, op in enumerate(ops) if op["status"] == "idle")
             self.assertEqual("".join(text for n, text in printed if n < idle), f"line {i}\n")

@@ -1,4 +1,4 @@
-/** What it costs to plan changes of cells that a client sends together. */
+/** Planning the changes of one request takes time in proportion to their number. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { planCellEdits } from '#src/notebook/cell-edits.ts';

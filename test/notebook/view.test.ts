@@ -94,7 +94,7 @@ test('a cell whose code has not run is stale, unless it has no code', () => {
   assert.deepEqual(view.cells.map(shown), ['code stale', 'blank idle']);
 });
 
-test('a cell that was edited during its run stays stale until its new code begins to run, whatever the kernel reports of the old', () => {
+test('a cell that is edited during its run stays stale until its new code begins to run, although the kernel reports the end of the old code', () => {
   const view = viewOf('a');
   const cell = view.get('a')!;
   view.applyCellOp(cellOp('a', { status: 'running' }));

@@ -10,7 +10,7 @@ interface Search {
   finish(): void;
 }
 
-/** Panels over files whose searches end when they are told to. `begun` has those that read a folder. */
+/** Panels whose searches end when the test lets them. `begun` has the searches that have begun. */
 function panelsOverHeldFiles() {
   const begun: Search[] = [];
   const files = {
@@ -67,7 +67,7 @@ test('however many searches a member sends, two are carried out at once, and the
   assert.equal(ended.filter((outcome) => outcome === 'unavailable').length, SEARCHES - 34);
 });
 
-test('a member whose searches wait delays another member of the workspace by no more than those that were begun', async () => {
+test('a member with many waiting searches delays another member of the workspace only by those that have begun', async () => {
   const { begun, search } = panelsOverHeldFiles();
   const busy = Array.from({ length: 20 }, () => search('ws_1', 'eve'));
   const other = search('ws_1', 'ada');
@@ -91,7 +91,7 @@ test('a member whose searches wait delays another member of the workspace by no 
   await Promise.all(busy);
 });
 
-test('a search whose page has left waits no longer: its place is free at once, and nothing is searched for it', async () => {
+test('a waiting search is given up when its page leaves, and its place is free at once', async () => {
   const { begun, search } = panelsOverHeldFiles();
   const pages = Array.from({ length: 32 }, () => new AbortController());
   const outcome = (searching: Promise<unknown>) =>

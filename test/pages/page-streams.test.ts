@@ -43,7 +43,7 @@ class SlowSink implements EventSink {
   }
 }
 
-/** A notebook whose cells have outputs of 7 MiB each, with `others` that have none. */
+/** A notebook with cells that have outputs of 7 MiB each, and `others` without outputs. */
 function openNotebook(t: TestContext, cellIds: readonly string[], budgetBytes = 256 * MIB, others = 0) {
   const all = [...cellIds, ...Array.from({ length: others }, (_, n) => `other${n}`)];
   const { live } = openUnsavedNotebook(Object.fromEntries(all.map((id) => [id, '1'])), {});
@@ -147,7 +147,7 @@ test('fifty fast pages that open at once are written 4 MiB in a turn and a piece
   assert.deepEqual(new Set(sinks.map(({ story }) => story.at(-1))), new Set([`a ${LARGE.length}`]));
 });
 
-test('values of UI elements for which there is no room are not shown to pages that open later', (t) => {
+test('a refused value of a UI element is not shown to pages that open later', (t) => {
   const { live, hub } = openNotebook(t, []);
   const command = {
     type: 'update-ui-element',

@@ -214,8 +214,8 @@ class TestProcess {
   }
 
   /**
-   * Resolves as `end` does. When no test has begun or ended for the limit, the process says what it holds, and is killed. A file as a
-   * whole has no limit, because a slow machine would reach it.
+   * Resolves as `end` does. If no test begins or ends within the limit, the process prints its open handles and is killed. A file as
+   * a whole has no limit, because a slow machine would reach it.
    */
   async #within<T>(end: Promise<T>): Promise<T> {
     this.#limit = setTimeout(() => {

@@ -101,7 +101,7 @@ test('packages count as installed only if npm recorded every package of the lock
   assert.equal(isInstalled(root), false);
 });
 
-test('what Python has compiled is no source, because a kernel of root makes folders that others cannot read', async (t) => {
+test('set-up passes over folders of compiled Python files, which a kernel of root makes unreadable', async (t) => {
   const { root, write } = checkout(t);
   write('src/confined/one.py', '');
   write('src/confined/__pycache__/two.py', '');

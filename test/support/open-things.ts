@@ -12,7 +12,7 @@ export interface OpenThings {
   readonly running: number;
 }
 
-/** Counts what is open in the workspace of the client: up to 100 of each kind. */
+/** Counts the open resources of the client's workspace, at most 100 of each kind. */
 export async function openThings(client: Client): Promise<OpenThings> {
   const status = 'open';
   const [notebooks, sessions, environments, conversations, kernels, runs] = await Promise.all([

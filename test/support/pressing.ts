@@ -45,7 +45,7 @@ const ENTRY = ':is([role=dialog], [role=menu]) :is([cmdk-item], [role=menuitem],
 /** Buttons of the dependency graph that bring something into view: nothing changes when it is there already. */
 const MAY_REST = /^(?:fit view\||\|{4}lucide lucide-map-pin|\|\|(?:Vertical|Horizontal) Tree)/;
 
-/** Presses the parts of the page of a notebook, and gathers their failures. */
+/** Presses buttons and entries of a notebook's page, and collects the failures that the page shows. */
 export class Pressing {
   readonly #page: Page;
   readonly frame: Frame;
@@ -110,7 +110,7 @@ export class Pressing {
     }
   }
 
-  /** Presses each entry of what the opener opens, with those of the menus below it. */
+  /** Presses each entry of the menu that the opener opens, and the first entry of each menu below it. */
   async pressEntries(opener: string): Promise<void> {
     // A menu that is still closing takes the press for its own, so the opener is pressed until its entries are there.
     const open = () =>
@@ -139,7 +139,7 @@ export class Pressing {
     }
   }
 
-  /** Closes what is open, and leaves the view of the app, which has no editor. */
+  /** Closes menus and dialogs, and leaves the view of the app, because that has no editor. */
   async rest(): Promise<void> {
     const isOpen = `[...document.querySelectorAll('[role=dialog], [role=alertdialog], [role=menu]')]
       .some((e) => e.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true }))`;

@@ -12,7 +12,7 @@ export interface ProcessFact {
   readonly startedAt: string;
 }
 
-/** Why a test is skipped that looks at descriptors of a process which protects itself; false for root, who may look. */
+/** The reason to skip a test that reads the descriptors of a process that protects itself; false for root, who can. */
 export const UNSEEN =
   process.getuid?.() === 0 ? false : 'only root can look into processes that protect themselves';
 

@@ -174,8 +174,8 @@ export const datasources: CommandGroup = (program, context) => {
 };
 
 /**
- * Asks for what a URL lacks, and returns the connection. Where nobody types, standard input is the secret, and members with a usual value
- * have it. Throws `CommandFailure` that names what is missing.
+ * Asks for the members that a URL lacks, and returns the connection. Without a terminal, standard input is the secret, and
+ * other members get their usual values. Throws `CommandFailure` with the names of the missing members.
  */
 async function complete(
   draft: UrlConnection,

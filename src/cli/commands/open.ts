@@ -57,7 +57,7 @@ export const open: CommandGroup = (program, context) => {
   ]);
 };
 
-/** Returns the id of the notebook with this id or title, or of the file's notebook, which may be made now. Throws `CommandFailure`. */
+/** Returns the id of the notebook that an id, a title or a file names. A file without a notebook becomes one. Throws `CommandFailure`. */
 async function notebookNamed(
   client: Client,
   name: string,

@@ -10,7 +10,7 @@ class TroupeError(Exception):
     """The base of all exceptions that this package raises by itself. They can be copied, and pickled for other processes."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By default, an exception is made again from its message alone.
+        # By default, pickle makes an exception again from its message alone.
         return _made_again, (type(self), self.args), self.__dict__
 
 

@@ -32,7 +32,7 @@ sleep = time.sleep
 
 # How long a cancelled call waits for work that goes on nevertheless.
 _PATIENCE_S = 10.0
-# The event loop itself keeps no tasks alive.
+# The event loop keeps only weak references to tasks.
 _tasks: set[asyncio.Task[Any]] = set()
 
 
@@ -49,7 +49,7 @@ async def async_completed(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 async def async_at_end(work: Callable[[], Coroutine[Any, Any, object]]) -> None:
-    """Does `work` before an exception is raised again. The failures of `work` are ignored, so that the exception stays visible."""
+    """Runs `work` before an exception is raised again. Failures of `work` are ignored, so that the exception stays visible."""
     with suppress(Exception):
         await async_completed(work)
 
@@ -60,7 +60,7 @@ def completed(work: Callable[[], T]) -> T:
 
 
 def at_end(work: Callable[[], object]) -> None:
-    """Does `work` before an exception is raised again. The failures of `work` are ignored, so that the exception stays visible."""
+    """Runs `work` before an exception is raised again. Failures of `work` are ignored, so that the exception stays visible."""
     with suppress(Exception):
         work()
 
@@ -68,4 +68,4 @@ def at_end(work: Callable[[], object]) -> None:
 def _forget(task: asyncio.Task[Any]) -> None:
     _tasks.discard(task)
     if not task.cancelled():
-        task.exception()  # nobody else looks at the failure of a task whose caller has left
+        task.exception()  # otherwise asyncio logs the failure of an abandoned task

@@ -32,11 +32,11 @@ interface Workspace {
   busy: number;
 }
 
-/** The pause in which changes are gathered. */
+/** Changes within this time are written together. */
 const PAUSE_MS = 20;
-/** So many weights fit into one order of a kernel host. */
+/** The most weights in one order to a kernel host, whose lines have a limit. */
 const MAX_WEIGHTS = 500;
-/** Numbers of kernels up to this one count exactly. */
+/** Up to this number, kernels are counted exactly; see `share`. */
 const EXACT = 16;
 
 export class ProcessorShares {
@@ -68,7 +68,7 @@ export class ProcessorShares {
     this.#change(member.workspace);
   }
 
-  /** Counts a kernel no longer. Ignores kernels that are not counted. */
+  /** Removes a kernel from the count. Ignores kernels that are not counted. */
   leave(id: string): void {
     const member = this.#members.get(id);
     if (member === undefined) return;

@@ -1,6 +1,6 @@
 /**
  * Reports whether a kernel is busy: at once when it begins to work, and some time after its work has ended. So work that follows
- * soon, as the next cell does, is no news, and a kernel with many short commands causes few reports.
+ * soon, such as the next cell's, causes no report, and a kernel with many short commands causes few.
  */
 
 const REST_MS = 250;

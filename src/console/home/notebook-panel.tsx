@@ -160,7 +160,7 @@ function Chat({ notebookId, place, presence, cell, client }: AgentProps & { read
   );
 }
 
-/** How many prompts, the last ones, are shown with the names of their authors: each is a request. */
+/** The number of last prompts that are shown with their authors. Each takes a request. */
 const MAX_NAMED = 30;
 
 /** Returns a function that returns the name of a prompt's author: a conversation that is shared has prompts of several people. */

@@ -78,7 +78,7 @@ export function SignIn() {
   );
 }
 
-/** Whether the server does not know the token. Its own sentence tells programs which header to send. */
+/** Returns whether the server does not know the token. Its own sentence is for programs: it names a header. */
 function isUnknown(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'unauthenticated';
 }

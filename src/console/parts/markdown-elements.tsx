@@ -8,7 +8,7 @@ const LINK = /^(?:https?:|mailto:)/i;
 /** The elements that Markdown may make; a heading is a line in bold. */
 const TAGS = new Set('blockquote em li ol p pre s strong table tbody td th thead tr ul'.split(' '));
 
-/** Its cost is linear, unlike that of most parsers: a text of a model may be made to block the page. */
+/** A parser with linear cost, because a model may be made to write a text that would block the page. */
 const parser = new MarkdownIt({ html: false, maxNesting: MAX_DEPTH + 4 }); // beyond it the parser drops text
 parser.validateLink = (url) => LINK.test(url);
 
@@ -21,7 +21,7 @@ export function markdownElements(text: string): ComponentChildren | undefined {
   return isTooDeep(tokens) ? undefined : elements(tokens);
 }
 
-/** Whether more elements stand in each other than a page can draw, such as those of a text of thousands of asterisks. */
+/** Returns whether the elements are nested too deeply to be drawn, as those of a text of thousands of asterisks are. */
 function isTooDeep(tokens: readonly Token[]): boolean {
   let depth = 0;
   return tokens.some(({ nesting, children }) => {

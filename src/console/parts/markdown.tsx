@@ -6,7 +6,7 @@ type Reader = typeof import('./markdown-elements.tsx').markdownElements;
 /** A longer text is shown as it is. */
 const MAX_CHARS = 50_000;
 
-/** A text in Markdown, as elements of the page; as it is until the parser is loaded, which few pages need. */
+/** Shows a text in Markdown. Until the parser is loaded, which few pages need, it shows the plain text. */
 export function Markdown({ text }: { readonly text: string }) {
   const reader = useSignal<{ readonly read: Reader } | undefined>(undefined);
   useEffect(() => {
@@ -18,7 +18,7 @@ export function Markdown({ text }: { readonly text: string }) {
     );
   }, []);
   const read = reader.value?.read;
-  // A message of a conversation is drawn again with each word of the next one.
+  // Without the memo, each word of a new message would parse all earlier messages again.
   const shown = useMemo(() => (text.length > MAX_CHARS ? undefined : read?.(text)), [text, read]);
   return shown === undefined ? <pre>{text}</pre> : <div class="markdown">{shown}</div>;
 }

@@ -138,7 +138,7 @@ export function placeParameters(
   return { sql: result + sql.slice(copied), count, isCutOff: false };
 }
 
-/** A word as a whole, because it may have dollars and may end with the letter that begins an escape string. */
+/** A whole word. It must be skipped as one, because it may contain `$`, and may end with the `e` that begins an escape string. */
 const WORD = String.raw`[A-Za-z_\x80-\uffff][\w$\x80-\uffff]*`;
 const TAG = String.raw`(?:[A-Za-z_\x80-\uffff][\w\x80-\uffff]*)?`;
 
@@ -177,7 +177,7 @@ const COMMENT_MARK = /\/\*|\*\//g;
 /** The blanks between two parts of one escape string, which the end of a line separates. */
 const CONTINUED = /[ \t\f\v]*[\r\n]\s*'/y;
 
-/** Returns the index after the quotation or comment whose beginning ends at `from`; -1 if it does not end. */
+/** Returns the index after the quotation or comment whose opening characters end before `from`; -1 if it does not end. */
 function endOf(syntax: SqlSyntax, sql: string, opening: string, from: number): number {
   const quote = opening.at(-1) ?? '';
   if (opening === '/*') return syntax.nests ? endOfNested(sql, from) : after(sql, '*/', from);

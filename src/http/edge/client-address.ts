@@ -51,8 +51,7 @@ export function createClientAddresses({ trusted, sharesNetwork }: ProxyTrust): C
 }
 
 /**
- * Returns the client that a chain of proxies names. If the chain names none, returns the last proxy whose entry could be read;
- * undefined if there is none.
+ * Returns the client that a chain of proxies names, or else the last proxy with a readable entry; undefined when there is neither.
  */
 function forwardedFor(header: string, isProxy: (address: IpAddress) => boolean): IpAddress | undefined {
   let nearest: IpAddress | undefined;

@@ -77,7 +77,7 @@ function sizeOf(value: unknown): { readonly values: number; readonly chars: numb
   return { values: toVisit.length, chars };
 }
 
-/** Returns a copy in which long texts are cut. Adds the paths of those to `cut`; `path` is that of the value, with a slash behind it. */
+/** Returns a copy in which long texts are cut. Adds their paths to `cut`. `path` is the path of the value, with a slash at its end. */
 function withShortTexts(value: unknown, path: string, cut: string[]): unknown {
   if (typeof value === 'string') {
     if (value.length <= MAX_EXPLAINED_CHARS) return value;

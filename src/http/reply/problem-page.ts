@@ -1,12 +1,12 @@
 import { type AppError, CATALOGUE } from '#src/core/errors.ts';
 import type { BytesReply } from './reply.ts';
 
-/** Returns whether a request without a route comes from a person who follows a link in a browser, and not from a program. */
+/** Returns whether a request without a route comes from a browser that follows a link, and not from a program. */
 export function wantsPage(method: string, path: string, accept: string): boolean {
   return method === 'get' && accept.includes('text/html') && !path.startsWith('/api/');
 }
 
-/** Returns a page that says what is wrong and leads to the notebooks. */
+/** Returns a page with the problem's title and a link to the notebooks. */
 export function problemPage({ code, status }: AppError, path: string): BytesReply {
   const home = '../'.repeat(path.split('/').length - 2) || './'; // a proxy may serve this server below a path
   const title = status === 404 ? 'There is no such page' : CATALOGUE[code].title;

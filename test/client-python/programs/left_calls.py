@@ -1,4 +1,4 @@
-"""A call after one whose caller has left. Prints its result."""
+"""Makes a call after an abandoned one, and prints its result."""
 
 import asyncio
 import json

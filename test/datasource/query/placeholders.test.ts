@@ -37,7 +37,7 @@ for (const [kinds, ...statements] of CASES)
       }
     });
 
-test('two question marks are one that is not a placeholder, except in quotations and comments', () => {
+test('`??` becomes one question mark that is not a placeholder, except in quotations and comments', () => {
   assert.equal(
     placed('postgres', `a ?? ? and a ??| ? and a ??& ? and a @?? ? and '??' = ??? -- ??`),
     `a ? <1> and a ?| <2> and a ?& <3> and a @? <4> and '??' = ?<5> -- ??`,

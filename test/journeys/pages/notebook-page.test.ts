@@ -430,7 +430,7 @@ function printed(console: unknown): unknown {
   return Object(console).data;
 }
 
-/** Returns whether this was printed; its line may end in a message of its own, because marimo sends what was printed now and then. */
+/** Returns whether this text was printed. marimo may send its line break in a further message. */
 function isPrinted(console: unknown, text: string): boolean {
   return String(printed(console)).trimEnd() === text;
 }

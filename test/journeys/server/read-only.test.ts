@@ -10,7 +10,7 @@ import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { sendRaw } from '#test/support/raw-request.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
-/** Operations that are no GET and store nothing. */
+/** Operations that are not a GET and store nothing. */
 const HARMLESS = new Set(['createNotebookEventTicket', 'createAgentEventTicket', 'callMcp']);
 
 const before = await startServer(test);
@@ -23,7 +23,7 @@ const server = await before.restart({ TROUPE_READ_ONLY: 'true', TROUPE_KEEP_RUNS
 const { client, dataDir } = server;
 const untouched = contentsOf(dataDir);
 
-test('every operation that is no GET is refused with 503 and a sentence that says what to do', async () => {
+test('every operation except GET is refused with 503 and a sentence with the way out', async () => {
   const { body } = await server.request('GET', '/api/v3/openapi.json');
   const documented = Object.entries((body as { paths: Record<string, object> }).paths).flatMap(
     ([path, methods]) =>

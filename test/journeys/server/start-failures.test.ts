@@ -146,7 +146,7 @@ for (const workers of ['1', '2']) {
   });
 }
 
-test('a socket for proxies whose program takes no connections is left alone, and so is a pipe in the place of its lock', async (t) => {
+test('a server refuses to start when another program listens on its socket for proxies, or when a pipe is in the place of the lock', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-start-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const path = join(folder, 'http.sock');

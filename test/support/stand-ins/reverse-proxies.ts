@@ -113,7 +113,7 @@ const isRoot = process.getuid?.() === 0;
 /** The settings of a server in front of which these proxies can be put, and the path of its socket. */
 export interface BehindProxies {
   readonly socketPath: string;
-  /** Without a socket where only root can give it to a group; every test behind a proxy is skipped there. */
+  /** Has no socket unless the tests run as root, because only root can give it to the group. All tests behind a proxy are skipped then. */
   readonly settings: Readonly<Record<string, string>>;
 }
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 # Within the usual timeouts of proxies.
 _WAIT_S = 50
-# How long a call without a timeout waits for the end of code whose caller has left.
+# How long a call without a timeout waits for the end of abandoned code.
 _BUSY_S = 60
 _PAUSE_S = 0.1
 
@@ -93,7 +93,7 @@ class AsyncQueue:
     def __init__(self) -> None:
         self._lock = AsyncLock()
         self._last: AsyncRunHandle[Any] | None = None
-        self._may_be_busy = False  # whether a call got no answer, so that the kernel may still be at work for it
+        self._may_be_busy = False  # whether a call got no answer, so that the kernel may still run it
 
     async def __aenter__(self) -> None:
         await self._lock.acquire()

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 # Within the usual timeouts of proxies.
 _WAIT_S = 50
-# How long a call without a timeout waits for the end of code whose caller has left.
+# How long a call without a timeout waits for the end of abandoned code.
 _BUSY_S = 60
 _PAUSE_S = 0.1
 
@@ -94,7 +94,7 @@ class Queue:
     def __init__(self) -> None:
         self._lock = Lock()
         self._last: RunHandle[Any] | None = None
-        self._may_be_busy = False  # whether a call got no answer, so that the kernel may still be at work for it
+        self._may_be_busy = False  # whether a call got no answer, so that the kernel may still run it
 
     def __enter__(self) -> None:
         self._lock.acquire()

@@ -299,7 +299,7 @@ def _drain_after(pause):
     def pause_and_drain(self):
         stdio.flush(getattr(self.standard_stream, "buffer", None))
         pause(self)
-        # A child that outlives its cell may write without end. What was written until now is at most what the pipe holds and one read.
+        # A child that outlives its cell may write without end. The text written so far is at most the pipe's content and one read.
         enough = _forwarded_bytes(self) + _unread_bytes(self) + READ_BYTES
         limit = time.monotonic() + DRAIN_LIMIT_S
         while _is_on_its_way(self) and _forwarded_bytes(self) < enough and time.monotonic() < limit:

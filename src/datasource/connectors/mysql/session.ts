@@ -313,7 +313,7 @@ function withSecondDigits(text: string, digits: number): string {
   return `${seconds}.${fraction.padEnd(digits, '0')}`;
 }
 
-/** The digits that MySQL writes of a FLOAT, and the most decimals of one that is declared with a number of them. */
+/** MySQL writes a FLOAT with six digits, unless its column is declared with a number of decimals. */
 const FLOAT_DIGITS = 6;
 const MAX_DECIMALS = 30;
 /** More digits than any number has that is halfway between two numbers of few digits. */
