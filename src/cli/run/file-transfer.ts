@@ -1,6 +1,5 @@
 /** Copies single files and folders between this machine and the workspace, piece by piece. Links are not sent. */
 import { randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
 import { lstat, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { Readable } from 'node:stream';
@@ -71,11 +70,13 @@ export async function fetchFile(
   // The name of the partial file does not contain the file's name, which may be as long as a name can be.
   const part = join(dirname(target), `.troupe-${randomUUID()}.part`);
   try {
-    const file = createWriteStream(part, { flags: 'wx' });
+    // Opened before anything is read: a download that breaks off at once would be removed before its file is there.
+    const file = (await open(part, 'wx')).createWriteStream();
     await pipeline(body === null ? [] : Readable.fromWeb(body as NodeReadableStream), file);
     await rename(part, target);
     return { path, file: target, bytes: file.bytesWritten, updatedAt };
   } catch (error) {
+    await body?.cancel().catch(() => {}); // it is locked unless the file could not be opened
     await rm(part, { force: true });
     throw error;
   }
