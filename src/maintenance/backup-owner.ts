@@ -3,11 +3,17 @@
  * as old ones, and a restore could pick the backup of the other one.
  */
 
-import { open, readFile, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { cutText } from '#src/core/cut-text.ts';
 import { errorNameOf } from '#src/core/system-error.ts';
+
+/** More than the file of any server has. */
+const MAX_OWNER_BYTES = 16 * 1024;
+/** A link could lead to any file, and opening a pipe would wait for a writer. */
+const READ_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** The name of the file in the folder of the backups. */
 export const OWNER_FILE = '.troupe-owner';
@@ -46,8 +52,19 @@ export async function takeBackupFolder(
   } catch (error) {
     if (errorNameOf(error) !== 'EEXIST') throw error;
   }
-  const owner = ownerIn(await readFile(path, 'utf8'));
+  const owner = ownerIn(await startOf(path));
   return owner.store === store ? undefined : owner;
+}
+
+/** Returns the first bytes of a file as text. A server's own file is not longer. */
+async function startOf(path: string): Promise<string> {
+  const file = await open(path, READ_FLAGS);
+  try {
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(MAX_OWNER_BYTES) });
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await file.close();
+  }
 }
 
 /** Returns the owner that the text names; one without a name for a text that another program, or a power cut, has left. */

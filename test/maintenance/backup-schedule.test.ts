@@ -134,7 +134,15 @@ test('of two stores that use one folder the second makes no backup and names the
   await using restored = scheduleOf('store-1', moved);
   await restored.look();
   assert.deepEqual(restored.warnings, []);
-  rmSync(join(directory, '.troupe-owner'));
+  const owner = join(directory, '.troupe-owner');
+  const makers = [() => spawnSync('mkfifo', [owner]), () => writeFileSync(owner, 'x'.repeat(1 << 20))];
+  for (const make of makers) {
+    rmSync(owner);
+    make();
+    await second.look();
+    assert.match(second.warnings[0]?.text ?? '', /another store \(unknown on unknown\)/);
+  }
+  rmSync(owner);
   await second.look();
   assert.deepEqual(second.warnings, []);
 });
