@@ -106,6 +106,7 @@ export class Presence {
     if (this.#followers.size === 0) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
+      if (this.#followers.size === 0) return; // the server may have ended since, and closed its store
       const frame = Buffer.from(`data: ${JSON.stringify(this.#state())}\n\n`);
       for (const stream of this.#followers) stream.send(frame);
     }, GATHER_MS).unref();

@@ -36,3 +36,21 @@ test(`the changes of ${MAX_AUTHORS} authors are remembered, and one more takes t
   assert.deepEqual(remembered.slice(0, 2), ['one-more', 'user-0']);
   assert.deepEqual([remembered.length, remembered.includes('user-1')], [MAX_AUTHORS, false]);
 });
+
+test('a presence that the last follower has left asks nothing of the server any more', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let asked = 0;
+  const agent = () => {
+    asked++;
+    return null;
+  };
+  const presence = new Presence({} as LiveNotebook, { ...PORTS, agent }, () => []);
+  const following = presence.follow(PLACE, new RecordingSink(), () => {});
+  presence.tell();
+  t.mock.timers.tick(60_000);
+  assert.equal(asked, 2, 'at the beginning, and for the change');
+  presence.tell();
+  following.close();
+  t.mock.timers.tick(60_000);
+  assert.equal(asked, 2);
+});
