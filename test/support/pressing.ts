@@ -1,8 +1,10 @@
 /** Presses the parts of marimo's page one after the other, in Chromium. */
 import assert from 'node:assert/strict';
 import type { Frame, Page } from 'playwright-core';
-import { cellOf } from './browser.ts';
+import { cellOf, type TestBrowser } from './browser.ts';
+import { openNotebook } from './notebook-fixture.ts';
 import { eventually } from './processes.ts';
+import type { TestServer } from './server-fixture.ts';
 
 /**
  * In the page: `press` presses the element and resolves with true once anything has changed, was asked for, opened or copied. Nothing
@@ -156,4 +158,20 @@ export class Pressing {
       await this.frame.locator('.cm-editor').first().waitFor();
     }
   }
+}
+
+const CELLS = {
+  imports: 'import marimo as mo',
+  slider: 'n = mo.ui.slider(1, 5)\nn',
+  fails: '1 / 0',
+};
+
+/** Opens the page of a new notebook whose cells have run: a slider, and a cell that fails. Resolves with both, and with its cells. */
+export async function openPressedPage(server: TestServer, browser: TestBrowser) {
+  const notebook = await openNotebook(server, CELLS, { title: 'Pressed' });
+  await notebook.run([]);
+  const { url } = await server.client.notebookSessions.page(notebook.id);
+  const { page } = await browser.openPath(server, url);
+  await cellOf(page, 'fails').getByText('ZeroDivisionError').first().waitFor();
+  return { notebook, page, codes: Object.values(CELLS) };
 }

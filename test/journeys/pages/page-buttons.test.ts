@@ -2,9 +2,8 @@
 /** The buttons and menus of marimo's page, pressed in Chromium. `page-palette.test.ts` presses the command palette. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { cellOf, notebookIn, openBrowser, withoutBrowser } from '#test/support/browser.ts';
-import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { Pressing } from '#test/support/pressing.ts';
+import { notebookIn, openBrowser, withoutBrowser } from '#test/support/browser.ts';
+import { openPressedPage, Pressing } from '#test/support/pressing.ts';
 import { eventually } from '#test/support/processes.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
@@ -12,27 +11,12 @@ const skip = withoutBrowser;
 const server = await startServer(test);
 const browser = skip === false ? await openBrowser(test) : undefined;
 
-const CELLS = {
-  imports: 'import marimo as mo',
-  slider: 'n = mo.ui.slider(1, 5)\nn',
-  fails: '1 / 0',
-};
-
 const PALETTE = '[data-testid="command-palette-button"]';
-
-async function openPage() {
-  const notebook = await openNotebook(server, CELLS, { title: 'Pressed' });
-  await notebook.run([]);
-  const { url } = await server.client.notebookSessions.page(notebook.id);
-  const { page } = await browser!.openPath(server, url);
-  await cellOf(page, 'fails').getByText('ZeroDivisionError').first().waitFor();
-  return { notebook, page };
-}
 
 test('every button and menu item of the page does something, none fails, and the palette offers no formatting', {
   skip,
 }, async () => {
-  const { notebook, page } = await openPage();
+  const { notebook, page } = await openPressedPage(server, browser!);
   const pressing = await Pressing.begin(page, 'fails');
   await pressing.pressEntries('#cell-fails [data-testid="cell-actions-button"]');
   await pressing.pressEntries('[data-testid="notebook-menu-dropdown"]');
@@ -51,7 +35,7 @@ test('every button and menu item of the page does something, none fails, and the
 test('the page opens a copy of its notebook in a page of its own, and closes the session', {
   skip,
 }, async () => {
-  const { notebook, page } = await openPage();
+  const { notebook, page, codes } = await openPressedPage(server, browser!);
   const frame = notebookIn(page);
   await frame.getByTestId('notebook-menu-dropdown').click();
   await frame.getByText('Duplicate notebook').click();
@@ -67,7 +51,7 @@ test('the page opens a copy of its notebook in a page of its own, and closes the
   assert.equal(title, 'A copy');
   assert.deepEqual(
     serialization.cells.map(({ code }) => code),
-    Object.values(CELLS),
+    codes,
   );
   await popup.close();
   await frame.getByTestId('shutdown-button').click();

@@ -2,34 +2,18 @@
 // tier: whole, because it presses some two hundred parts of the page one after the other
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { cellOf, openBrowser, withoutBrowser } from '#test/support/browser.ts';
-import { openNotebook } from '#test/support/notebook-fixture.ts';
-import { Pressing } from '#test/support/pressing.ts';
+import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
+import { openPressedPage, Pressing } from '#test/support/pressing.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
 const skip = withoutBrowser;
 const server = await startServer(test);
 const browser = skip === false ? await openBrowser(test) : undefined;
 
-const CELLS = {
-  imports: 'import marimo as mo',
-  slider: 'n = mo.ui.slider(1, 5)\nn',
-  fails: '1 / 0',
-};
-
-async function openPage() {
-  const notebook = await openNotebook(server, CELLS, { title: 'Pressed' });
-  await notebook.run([]);
-  const { url } = await server.client.notebookSessions.page(notebook.id);
-  const { page } = await browser!.openPath(server, url);
-  await cellOf(page, 'fails').getByText('ZeroDivisionError').first().waitFor();
-  return { notebook, page };
-}
-
 test('every entry of the command palette, and every button of a panel, does something, and none fails', {
   skip,
 }, async () => {
-  const { notebook, page } = await openPage();
+  const { notebook, page } = await openPressedPage(server, browser!);
   const pressing = await Pressing.begin(page, 'fails');
   await pressing.pressEntries('[data-testid="command-palette-button"]');
   await pressing.collect();
