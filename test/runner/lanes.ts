@@ -214,7 +214,7 @@ class TestProcess {
   }
 
   /**
-   * Resolves as `end` does. If no test begins or ends within the limit, the process prints its open handles and is killed. A file as
+   * Resolves as `end` does. If no test begins or ends within the limit, the process prints its open resources and is killed. A file as
    * a whole has no limit, because a slow machine would reach it.
    */
   async #within<T>(end: Promise<T>): Promise<T> {

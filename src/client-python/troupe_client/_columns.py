@@ -31,7 +31,7 @@ def _typed(pandas: Any, values: list[Any], type: str) -> Any:
         local = times.tz_convert(zone) if zone and zone != "None" else times.tz_localize(None)
         return local.dt.as_unit(unit)
     if re.fullmatch(r"u?int\d+", name):
-        nullable = name.replace("uint", "UInt").replace("int", "Int") if name[0] == "i" else name.replace("uint", "UInt")
+        nullable = name.replace("uint", "UInt") if name.startswith("u") else name.replace("int", "Int")
         return pandas.Series(_each(values, int), dtype=type if is_complete else nullable)
     if re.fullmatch(r"float\d+|double|float|halffloat", name):
         return pandas.Series(_each(values, float), dtype=_FLOATS.get(name, type))
