@@ -12,7 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 HEADERS = {"Authorization": f"Bearer {os.environ['TOKEN']}", "Service-Workspace-Id": os.environ["WORKSPACE"]}
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-PIECE = 64 * 1024
+PIECE = 15 * 1024
 LARGE = (
     "import os\n"
     "class Large:\n"
