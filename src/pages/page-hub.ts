@@ -1,6 +1,7 @@
 import type { CompletionRequest, ElementCommand, Kernel } from '#src/confined/kernel/kernel.ts';
 import type { DocumentChange, KernelMessage } from '#src/confined/kernel/messages.ts';
 import { AppError } from '#src/core/errors.ts';
+import { isShortJson } from '#src/core/json/json-write.ts';
 import type { PageAccess } from '#src/core/page-access.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import {
@@ -95,6 +96,12 @@ const FULL: PageMessage = [
     variant: 'danger',
   },
 ];
+
+/**
+ * The size by which `isShortJson` counts a layout that may fit: it counts at most four times the characters of the JSON, because it
+ * counts eight for a value such as `1,`.
+ */
+const MAX_LAYOUT_CHARS = 4 * MAX_APP_OPTIONS_CHARS;
 
 type AppOptions = Readonly<Record<string, unknown>>;
 
@@ -375,11 +382,7 @@ export class PageHub implements NotebookFollower {
 
   /** Sets options of the app; null removes one. Throws `invalid_request` when the notebook has no room for them. */
   setAppOptions({ userId }: PageCaller, options: AppOptions): void {
-    if (!this.#live.setAppOptions(options, userId))
-      throw new AppError(
-        'invalid_request',
-        `The options of the app, with its layout, may take ${MAX_APP_OPTIONS_CHARS / 1024} KiB together.`,
-      );
+    if (!this.#live.setAppOptions(options, userId)) throw tooManyOptions();
     this.#presence.tell(); // the title is one of the options, and pages show it
   }
 
@@ -396,9 +399,11 @@ export class PageHub implements NotebookFollower {
 
   /**
    * Saves the layout of the app. A page that sends back its unchanged layout does not undo a change
-   * of another page.
+   * of another page. Throws like `setAppOptions`.
    */
   saveLayout(caller: PageCaller, layout: PageLayout | null): void {
+    // A request may have 16 MiB of layout. Its JSON is made only when it can be short enough.
+    if (!isShortJson(layout, MAX_LAYOUT_CHARS)) throw tooManyOptions();
     const page = this.#pages.get(caller.pageId);
     const text = JSON.stringify(layout);
     if ((page?.layout ?? JSON.stringify(layoutOf(this.#appOptions))) === text) return;
@@ -541,6 +546,13 @@ export class PageHub implements NotebookFollower {
     if (this.#live.follower === this) this.#live.follower = undefined;
     this.#over();
   }
+}
+
+function tooManyOptions(): AppError {
+  return new AppError(
+    'invalid_request',
+    `The options of the app, with its layout, may take ${MAX_APP_OPTIONS_CHARS / 1024} KiB together.`,
+  );
 }
 
 function changesOrder({ type }: DocumentChange): boolean {

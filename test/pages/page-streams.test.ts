@@ -205,3 +205,24 @@ test('a fast page is sent a large state in slices', async (t) => {
     ['a', 'b', 'c'].map((id) => `${id} ${LARGE.length}`),
   );
 });
+
+test('a layout that is too long is refused before its JSON is made', (t) => {
+  const { live, hub } = openNotebook(t, []);
+  const caller = { pageId: 'page', userId: 'ada' };
+  let times = 0;
+  const layoutWith = (cells: unknown) => ({
+    type: 'grid',
+    data: { cells, toJSON: () => (times++, { cells }) },
+  });
+  const tooLong = {
+    'one text': 'x'.repeat(15 * MIB),
+    'many numbers': Array.from({ length: 250_000 }, () => 1),
+  };
+  for (const cells of Object.values(tooLong))
+    assert.throws(() => hub.saveLayout(caller, layoutWith(cells)), /64 KiB/);
+  assert.equal(times, 0);
+  // A list of numbers is the JSON that is shortest for what it is counted as.
+  hub.saveLayout(caller, layoutWith(Array.from({ length: 24_000 }, () => 1)));
+  assert.match(String(live.document.serialization.app.options.layout_file), /^data:/);
+  assert.ok(times > 0);
+});
