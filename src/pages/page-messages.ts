@@ -215,8 +215,13 @@ function pageName(name: string, code: string): string {
   return isOnly ? DEFINITION + name : name;
 }
 
-/** Returns an output without the parts that only clients of the API read. */
+/**
+ * Returns an output without the parts that only clients of the API read. A prompt of `input()` is printed text, because nobody can answer
+ * it here: the page would show a field for the answer, and give it the focus each time the page is loaded. marimo's own mark of an
+ * answered prompt does not help, because the page drops it from the first printed text of a cell.
+ */
 export function pageOutput({ channel, mimetype, data, timestamp }: CellOutput) {
+  if (channel === 'stdin') return { channel: 'stdout', mimetype: 'text/plain', data, timestamp };
   const shown = mimetype === ERRORS && Array.isArray(data) ? data.map(pageError) : data;
   return { channel, mimetype, data: shown, timestamp };
 }

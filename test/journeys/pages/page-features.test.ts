@@ -115,3 +115,30 @@ test('the page shows that its kernel has died, and runs cells in the next one', 
   await cellOf(page, 'a').getByText('again', { exact: true }).first().waitFor();
   await notebook.close();
 });
+
+test('a prompt of input() shows no field for an answer, before and after the page is loaded again', {
+  skip: withoutBrowser,
+}, async (t) => {
+  const browser = await openBrowser(t);
+  const notebook = await openNotebook(server, {
+    asks: 'answer = input("Your name? ")',
+    after: 'print("after")',
+  });
+  const { url } = await client.notebookSessions.page(notebook.id);
+  const { page } = await browser.openPath(server, url);
+  const isShown = async () => {
+    await cellOf(page, 'asks').getByText('Your name?').first().waitFor();
+    await cellOf(page, 'asks').getByText('EOFError').first().waitFor();
+    assert.equal(await notebookIn(page).getByTestId('console-input').count(), 0, 'there is a field');
+  };
+  await cellOf(page, 'asks').getByTestId('run-button').first().click();
+  await isShown();
+  await page.reload();
+  await isShown();
+  // A page with a field gives it the focus, and takes what is typed for the answer.
+  await cellOf(page, 'after').locator('.cm-content').first().click();
+  await page.keyboard.press('Control+Enter');
+  await cellOf(page, 'after').getByText('after', { exact: true }).first().waitFor();
+  await isShown();
+  await notebook.close();
+});
