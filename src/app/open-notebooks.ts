@@ -275,6 +275,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       agents: options.agents,
       streams: options.pageStreams,
       installed: () => host.marimo,
+      hosts: config.pageHosts,
       log,
     }),
     frontEnd: new FrontEndFiles(() => host.marimo),

@@ -224,6 +224,29 @@ export const origins: Kind<readonly string[]> = {
   },
 };
 
+const MAX_PAGE_HOSTS = 50;
+
+/**
+ * A list of origins that the pages of notebooks may load from, separated by commas; `none` is the empty list. They become part of a
+ * content security policy, so a host has only the characters of names. `*.` at its beginning stands for the names below it.
+ */
+export const pageHosts: Kind<readonly string[]> = {
+  expectation: `at most ${MAX_PAGE_HOSTS} origins such as https://tiles.example or https://*.tiles.example, separated by commas, or none`,
+  parse: (text) => {
+    if (text === 'none') return Object.freeze([]);
+    const entries = text.split(',').map((entry) => entry.trim());
+    return entries.length <= MAX_PAGE_HOSTS && entries.every(isPageHost) ? Object.freeze(entries) : undefined;
+  },
+};
+
+function isPageHost(entry: string): boolean {
+  const plain = entry.replace(/^https:\/\/\*\.(?=[^.]+\.)/, 'https://');
+  if (originOf(plain) !== plain) return false;
+  const { protocol, hostname } = new URL(plain);
+  const isHere = /^(localhost|127(\.\d{1,3}){3})$/.test(hostname);
+  return isHost(hostname) && (protocol === 'https:' || (protocol === 'http:' && isHere));
+}
+
 function originOf(text: string): string | undefined {
   return URL.canParse(text) ? new URL(text).origin : undefined;
 }

@@ -8,6 +8,7 @@ import {
   httpUrl,
   integer,
   origins,
+  pageHosts,
   path,
   pattern,
   seconds,
@@ -59,6 +60,13 @@ export const SERVER_SETTINGS = {
     default: 'none',
     description:
       'Other origins whose pages may use the API from a browser (CORS). Their requests need an access token, too. Only pages of this server can change or test datasources, and set API keys of models and secrets of notebooks.',
+  }),
+  pageHosts: setting({
+    env: 'TROUPE_PAGE_HOSTS',
+    kind: pageHosts,
+    default: 'none',
+    description:
+      'Other hosts from which the pages of notebooks may load pictures, media, fonts, frames and data, never scripts. A script in an output can send such a host whatever the notebook shows. Plain http is for hosts of this machine only.',
   }),
   workers: setting({
     env: 'TROUPE_WORKERS',

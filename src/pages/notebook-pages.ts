@@ -55,6 +55,8 @@ export interface NotebookPagesOptions {
   readonly agents: NotebookAgents;
   readonly streams: PageStreamPorts;
   readonly installed: () => Installed | undefined;
+  /** Other hosts from which pages may load everything but scripts and style sheets. */
+  readonly hosts: readonly string[];
   readonly log: Pick<Log, 'error'>;
 }
 
@@ -97,7 +99,7 @@ export class NotebookPages {
     notebookId: string,
     where: { readonly address: string; readonly origin: string; readonly pageToken: string },
   ): Promise<PageDocument> {
-    const { sessions, liveNotebooks, installed } = this.#options;
+    const { sessions, liveNotebooks, installed, hosts } = this.#options;
     const { workspaceId } = principal;
     const marimo = installed();
     if (marimo === undefined) throw new AppError('unavailable', 'The kernel host has not started yet.');
@@ -107,6 +109,7 @@ export class NotebookPages {
     const { serialization } = liveNotebooks.of({ workspaceId, id: notebookId }).document;
     return pageDocument({
       ...where,
+      hosts,
       title: titleOf(serialization) ?? 'notebook',
       access: principal.pageAccess ?? 'view',
       isApp: mode === 'run',

@@ -8,6 +8,7 @@ import { connectionScript } from './page-connection.ts';
 import { copyScript } from './page-copies.ts';
 import { downloadScript } from './page-downloads.ts';
 import { hiddenParts } from './page-parts.ts';
+import { refusalScript } from './page-refusals.ts';
 
 export interface PageOptions {
   readonly title: string;
@@ -17,6 +18,8 @@ export interface PageOptions {
   readonly origin: string;
   readonly pageToken: string;
   readonly access: PageAccess;
+  /** Other hosts from which the page may load everything but scripts and style sheets. */
+  readonly hosts: readonly string[];
   /** Whether the session runs the notebook as an app: outputs without code. */
   readonly isApp: boolean;
   readonly appOptions: Readonly<Record<string, unknown>>;
@@ -32,21 +35,22 @@ const SANDBOX =
 
 /**
  * Returns the content security policy of a page. The page can load from this server and send
- * requests to it, and to no other.
+ * requests to it, and to the hosts that the operator has named. Scripts come from this server only.
  */
-function pagePolicy(origin: string): string {
+function pagePolicy(origin: string, hosts: readonly string[]): string {
+  const contentFrom = [origin, ...hosts, 'data:', 'blob:'].join(' ');
   return [
     SANDBOX,
     "default-src 'none'",
     // Allowed because charts compile expressions, and a widget is a module in a `data:` address.
     `script-src ${origin} 'unsafe-inline' 'unsafe-eval' data: blob:`,
     `style-src ${origin} 'unsafe-inline' data: blob:`,
-    `connect-src ${origin} data: blob:`,
-    `img-src ${origin} data: blob:`,
-    `font-src ${origin} data: blob:`,
-    `media-src ${origin} data: blob:`,
+    `connect-src ${contentFrom}`,
+    `img-src ${contentFrom}`,
+    `font-src ${contentFrom}`,
+    `media-src ${contentFrom}`,
     `worker-src ${origin} data: blob:`,
-    `frame-src ${origin} data: blob:`,
+    `frame-src ${contentFrom}`,
     `manifest-src ${origin}`,
     `base-uri ${origin}`,
     "form-action 'none'",
@@ -97,12 +101,12 @@ export async function pageDocument(options: PageOptions): Promise<PageDocument> 
     .replace("'{{ mount_config }}'", () => scriptJson(mount))
     .replace('<head>', () => {
       const settings = scriptJson({ address, pageToken });
-      const scripts = [connectionScript, downloadScript, copyScript]
+      const scripts = [connectionScript, downloadScript, copyScript, refusalScript]
         .map((script) => script(settings))
         .join('\n');
       return `<head><style>${hiddenParts()}</style><script>${scripts}</script>`;
     });
-  return { html, policy: pagePolicy(options.origin) };
+  return { html, policy: pagePolicy(options.origin, options.hosts) };
 }
 
 /** Returns JSON that is safe within a script element. */
