@@ -169,6 +169,7 @@ export class AgentSessions {
     const bounds = timeBounds(query, timeText);
     return slicedListing(store, {
       page: query,
+      workspaceId,
       entriesAfter: (after) =>
         store.list(conversationPlaces, workspaceId, [], pageOf({ ...query, after }, bounds)),
       itemOf: (_, place) => {
@@ -228,11 +229,12 @@ export class AgentSessions {
     const { access, store, outcomeOf } = this.#options;
     access.readable(principal, sessionId);
     checkCursor(page.after, (text) => isIdOf('entry', text));
+    const { workspaceId } = principal;
     return slicedJsonPage(store, {
       page,
-      entriesAfter: (after) =>
-        store.list(entryRecords, principal.workspaceId, [sessionId], pageOf({ ...page, after })),
-      itemOf: ({ document }) => servedEntry(document, (prompt) => outcomeOf(principal.workspaceId, prompt)),
+      workspaceId,
+      entriesAfter: (after) => store.list(entryRecords, workspaceId, [sessionId], pageOf({ ...page, after })),
+      itemOf: ({ document }) => servedEntry(document, (prompt) => outcomeOf(workspaceId, prompt)),
     });
   }
 

@@ -43,7 +43,9 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     if (this.peek(session) !== undefined) return undefined;
     const entries: StoredEntry[] = [];
     if (!this.#readNext(session, entries))
-      return inSlices(this.#readAll(session, entries)).then(() => this.#loadLong(session, entries));
+      return inSlices(this.#readAll(session, entries), session.workspaceId).then(() =>
+        this.#loadLong(session, entries),
+      );
     if (entries.length > 0) this.#loadRead(session, entries, false);
     return undefined;
   }

@@ -111,6 +111,7 @@ export class AuditTrail {
     const bounds = idBounds('audit', query);
     return slicedListing(this.#store, {
       page: query,
+      workspaceId,
       entriesAfter: (after) => {
         const page = pageOf({ ...query, after }, bounds);
         const list = (kind: RecordKind<AuditRecord>) => this.#store.list(kind, workspaceId, [], page);

@@ -1,6 +1,8 @@
 /**
  * Divides long work into slices, so that it does not block the event loop. All such work of the
- * process shares one slice in each turn, so more work does not delay other code for longer.
+ * process shares one slice in each turn, so more work does not delay other code for longer. The
+ * owners of the work, which are workspaces, have the slice in turns, so the work of one does not
+ * wait for all the work of another.
  */
 
 /**
@@ -15,16 +17,20 @@ const SLICE_MS = 4;
 /** Works until the slice ends. Returns whether the work is over. */
 type Slice = (endMs: number) => boolean;
 
-const waiting: Slice[] = [];
+/** The owner of work that is done for no workspace, or for one that the caller does not know. */
+const NOBODY = '';
+
+/** The work that waits, by its owner. The first owner has the next slice. */
+const waiting = new Map<string, Slice[]>();
 let isScheduled = false;
 
 /**
  * Resolves with the return value of `steps`, and rejects with its error. A step should take no more
- * than a millisecond or two.
+ * than a millisecond or two. `workspaceId` names the owner of the work.
  */
-export function inSlices<T>(steps: Iterator<unknown, T>): Promise<T> {
+export function inSlices<T>(steps: Iterator<unknown, T>, workspaceId: string = NOBODY): Promise<T> {
   return new Promise((resolve, reject) => {
-    waiting.push((endMs) => {
+    wait(workspaceId, (endMs) => {
       try {
         do {
           const step = steps.next();
@@ -53,6 +59,12 @@ export function atOnce<T>(steps: Iterator<unknown, T>): T {
   }
 }
 
+function wait(owner: string, slice: Slice): void {
+  const slices = waiting.get(owner);
+  if (slices === undefined) waiting.set(owner, [slice]);
+  else slices.push(slice);
+}
+
 function schedule(): void {
   if (isScheduled) return;
   isScheduled = true;
@@ -61,8 +73,12 @@ function schedule(): void {
 
 function work(): void {
   isScheduled = false;
-  const next = waiting.shift();
+  const [next] = waiting;
   if (next === undefined) return;
-  if (!next(performance.now() + SLICE_MS)) waiting.push(next);
-  if (waiting.length > 0) schedule();
+  const [owner, slices] = next;
+  const slice = slices.shift()!;
+  if (!slice(performance.now() + SLICE_MS)) slices.push(slice);
+  waiting.delete(owner);
+  if (slices.length > 0) waiting.set(owner, slices); // behind the other owners
+  if (waiting.size > 0) schedule();
 }

@@ -71,6 +71,7 @@ export class Datasources {
     checkCursor(page.after, isPlausibleId);
     return slicedJsonPage(store, {
       page,
+      workspaceId: principal.workspaceId,
       entriesAfter: (after) =>
         store.list(datasourceRecords, principal.workspaceId, [], { after, limit: Number.POSITIVE_INFINITY }),
       itemOf: (record) =>

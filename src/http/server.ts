@@ -15,6 +15,7 @@ import type { HttpContext, HttpDependencies } from './edge/http-context.ts';
 import { OpenRequests } from './edge/open-requests.ts';
 import { framingOf, requestIdFor } from './edge/request-head.ts';
 import { RequestLog } from './edge/request-log.ts';
+import { WorkspaceTurns } from './edge/workspace-turns.ts';
 import type { InnerRequests } from './inner/inner-requests.ts';
 import { servePeers } from './peer/serve-peers.ts';
 import type { OpenStreams } from './reply/event-stream.ts';
@@ -85,6 +86,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     tracer: options.tracer,
     publicUrl: options.publicUrl,
     open,
+    turns: new WorkspaceTurns(),
     streamPermits: options.openStreamPermits?.((workspaceId) => open.streams.of(workspaceId)),
     authThrottle: new AuthThrottle(undefined, options.workers),
     requestLog: options.requestLog ?? RequestLog.silent(),

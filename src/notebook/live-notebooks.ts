@@ -61,7 +61,7 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
       read.outputs = outputs;
       setTimeout(forget, PREPARED_MS).unref();
     };
-    return inSlices(reading).then(keep, forget);
+    return inSlices(reading, session.workspaceId).then(keep, forget);
   }
 
   override leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void {

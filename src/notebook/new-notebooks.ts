@@ -43,7 +43,7 @@ export class NewNotebooks {
     const creation = { workspaceId, id: document.id, isOvertaken: false };
     this.#inSlices.add(creation);
     try {
-      const encoded = await inSlices(encodeNew(document));
+      const encoded = await inSlices(encodeNew(document), workspaceId);
       return creation.isOvertaken ? undefined : encoded;
     } finally {
       this.#inSlices.delete(creation);

@@ -223,7 +223,7 @@ export class NotebookFiles {
     const stem = fileStem(titleOf(serialization)) ?? id;
     const results =
       includeOutputs && (format === 'ipynb' || format === 'html')
-        ? await inSlices(resultsOf(this.#store, workspaceId, id, serialization.cells))
+        ? await inSlices(resultsOf(this.#store, workspaceId, id, serialization.cells), workspaceId)
         : undefined;
     const widgets = includeOutputs && format === 'html' ? widgetsOf(this.#store, workspaceId, id) : undefined;
     const result = await this.#convert(workspaceId, {
@@ -238,7 +238,7 @@ export class NotebookFiles {
     });
     if (!result.ok) throw new AppError('unwritable_notebook', sentence(result.error.message));
     if (result.content === null) throw new Error('The converter read a file when it was to write one.');
-    return { name: `${stem}.${format}`, content: await inSlices(encodeUtf8(result.content)) };
+    return { name: `${stem}.${format}`, content: await inSlices(encodeUtf8(result.content), workspaceId) };
   }
 
   /** Resolves with the snippets of marimo's package. Rejects with `unavailable`. */

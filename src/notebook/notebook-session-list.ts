@@ -46,6 +46,7 @@ export class NotebookSessionList {
     const bounds = timeBounds(query, timeText);
     return slicedListing(store, {
       page: query,
+      workspaceId,
       entriesAfter: (after) => store.list(places, workspaceId, [], pageOf({ ...query, after }, bounds)),
       itemOf: (_, place) => {
         const id = idAt(place);

@@ -182,7 +182,7 @@ export class SavedNotebooks {
   prepare(workspaceId: WorkspaceId, notebookId: string): Promise<void> | undefined {
     const record = this.#store.get(notebookRecords, workspaceId, notebookId);
     if (record === undefined || record.document.byteLength <= MAX_SIZE_AT_ONCE) return undefined;
-    return inSlices(decodePrepared(record.document)).then((document) => {
+    return inSlices(decodePrepared(record.document), workspaceId).then((document) => {
       const key = placeOf(workspaceId, notebookId);
       this.#prepared.set(key, document);
       const forget = () => {
@@ -194,7 +194,7 @@ export class SavedNotebooks {
 
   /** Resolves with the result of `read`, in slices that delay no other request. */
   readInSlices(workspaceId: WorkspaceId, notebookId: string): Promise<NotebookDocument> {
-    return inSlices(decodePrepared(this.json(workspaceId, notebookId)));
+    return inSlices(decodePrepared(this.json(workspaceId, notebookId)), workspaceId);
   }
 
   /** Returns a notebook; undefined when it was deleted. */
@@ -214,6 +214,7 @@ export class SavedNotebooks {
     const hasPair = metadataFilter(query.metadata);
     return slicedJsonPage(this.#store, {
       page: query,
+      workspaceId,
       entriesAfter: (after) =>
         this.#store.list(notebookSummaries, workspaceId, [], pageOf({ ...query, after }, bounds)),
       itemOf: ({ title, metadata, summary }, id) =>
@@ -248,7 +249,7 @@ export class SavedNotebooks {
     check(before.updatedAt);
     const steps = changed(before, fields, { valid, origin });
     const isSmallChange = isSmall(fields) && before.json.byteLength <= MAX_SIZE_AT_ONCE;
-    const { notebook, version } = isSmallChange ? atOnce(steps) : await inSlices(steps);
+    const { notebook, version } = isSmallChange ? atOnce(steps) : await inSlices(steps, workspaceId);
     return this.#store.write((tx) => {
       if (!isSmallChange) {
         const updatedAt = this.#updatedAt(workspaceId, notebookId);
@@ -291,7 +292,10 @@ export class SavedNotebooks {
     change: NotebookChangeOptions,
   ): Promise<ServedNotebook> {
     const content = this.version(workspaceId, notebookId, version);
-    const { serialization, datasourceSlugs, variables, metadata } = await inSlices(decodeNotebook(content));
+    const { serialization, datasourceSlugs, variables, metadata } = await inSlices(
+      decodeNotebook(content),
+      workspaceId,
+    );
     const fields = { serialization, datasourceSlugs, variables, metadata: metadata ?? {} };
     return this.patch(workspaceId, notebookId, fields, { ...change, isReplacement: true });
   }

@@ -168,7 +168,7 @@ function update({ files }: FilePanel, call: PanelCall, body: Body) {
   const path = relative(body.path, 'path');
   const contents = asText(body.contents, 'contents');
   return outcomeOf(async () => {
-    const bytes = await inSlices(encodeUtf8(contents));
+    const bytes = await inSlices(encodeUtf8(contents), call.workspaceId);
     const { entry } = await files.write(call.workspaceId, path, only(bytes), ({ etag }) => {
       if (etag === undefined) throw notFound();
     });

@@ -88,6 +88,7 @@ export class RunReader {
       this.#settled === undefined || isInOrder ? undefined : await this.#settled.horizon(workspaceId);
     return slicedJsonPage(this.#store, {
       page: query,
+      workspaceId,
       entriesAfter: runFinder(this.#store, workspaceId, query, horizon),
       itemOf: (entry, id) => {
         if (entry === undefined || this.#isDeleted(workspaceId, entry.sessionId)) return undefined;

@@ -83,6 +83,7 @@ export class Environments {
     const bounds = idBounds('environment', query);
     return slicedListing(this.#store, {
       page: query,
+      workspaceId,
       entriesAfter: (after): Iterable<Entry<unknown>> => {
         const page = pageOf({ ...query, after }, bounds);
         return query.status === 'open'

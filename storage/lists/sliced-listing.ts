@@ -2,7 +2,6 @@
  * Reads pages in slices of the event loop, so that a page that examines many entries does not block
  * other requests.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { joined } from '#src/core/joined-bytes.ts';
 import { inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import type { Store } from '../store.ts';
@@ -10,32 +9,38 @@ import type { Entry } from './committed-records.ts';
 import type { PageRequest } from './listing.ts';
 import { type Listing, PageBuilder, type PageShape } from './page-builder.ts';
 
-/** How long one slice may hold the event loop. */
-const SLICE_MS = 2;
+/** How long one step may hold the event loop. */
+const STEP_MS = 2;
 
 export interface SlicedList<R, T> extends Omit<PageShape<R, T>, 'limit'> {
+  /** The workspace whose entries are listed. */
+  readonly workspaceId: string;
   readonly page: Omit<PageRequest, 'order'>;
-  /** Yields the entries after an id, or all of them. It is called again for each slice. */
+  /** Yields the entries after an id, or all of them. It is called again for each step. */
   readonly entriesAfter: (id: string | undefined) => Iterable<Entry<R>>;
 }
 
 /**
- * Resolves with a page. The first slice is read within the call, and most pages need no other; a page that needs more
- * resolves once everything in it is on disk.
+ * Resolves with a page. The first step is made within the call, and most pages need no other. A page that needs more steps is read
+ * in slices, and resolves once everything in it is on disk.
  */
 export async function slicedListing<R, T>(
   store: Pick<Store, 'durable'>,
-  { page: { after, limit, signal }, entriesAfter, ...shape }: SlicedList<R, T>,
+  { page: { after, limit, signal }, workspaceId, entriesAfter, ...shape }: SlicedList<R, T>,
 ): Promise<Listing<T>> {
   const page = new PageBuilder({ ...shape, limit }, after);
-  const takeSlice = () => page.take(entriesAfter(page.last), performance.now() + SLICE_MS);
-  if (takeSlice()) return page.listing;
-  while (signal?.aborted !== true) {
-    await nextTurn();
-    if (takeSlice()) break;
-  }
+  const takeStep = () => page.take(entriesAfter(page.last), performance.now() + STEP_MS);
+  if (takeStep()) return page.listing;
+  await inSlices(
+    steps(() => signal?.aborted === true || takeStep()),
+    workspaceId,
+  );
   await store.durable();
   return page.listing;
+}
+
+function* steps(isOver: () => boolean): Generator<undefined, void> {
+  while (!isOver()) yield;
 }
 
 /** A page as JSON text, `{items, nextCursor}`, whose items are copied as they are stored. */
@@ -58,5 +63,5 @@ export async function slicedJsonPage<R>(
     Buffer.from(`],"nextCursor":${JSON.stringify(nextCursor)}}`),
   ];
   const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
-  return length <= MAX_SIZE_AT_ONCE ? Buffer.concat(parts) : inSlices(joined(parts));
+  return length <= MAX_SIZE_AT_ONCE ? Buffer.concat(parts) : inSlices(joined(parts), list.workspaceId);
 }

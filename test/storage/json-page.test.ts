@@ -54,6 +54,7 @@ function entriesOf<T>(entries: readonly { readonly id: string; readonly value: T
 async function pages(ids: string, limit: number): Promise<unknown> {
   const entries = ids.split(' ').filter(Boolean);
   const page = await slicedJsonPage(everythingIsOnDisk, {
+    workspaceId: 'ws_1',
     page: { limit },
     entriesAfter: entriesOf(entries.map((id) => ({ id, value: id }))),
     itemOf: (value, id) => {
@@ -67,6 +68,7 @@ async function pages(ids: string, limit: number): Promise<unknown> {
 /** Returns how many entries of these sizes fit into a page, and its cursor. */
 async function sizes(bytes: readonly number[], limit: number): Promise<[number, string | null]> {
   const page = await slicedJsonPage(everythingIsOnDisk, {
+    workspaceId: 'ws_1',
     page: { limit },
     entriesAfter: entriesOf(bytes.map((value, i) => ({ id: `e${i}`, value }))),
     itemOf: (value: number) => Buffer.from(`"${'x'.repeat(value - 2)}"`),

@@ -31,6 +31,7 @@ test('a page lets other work run between its slices, and has every item once', a
   };
   let next = setImmediate(count);
   const list = await slicedListing(everythingIsOnDisk, {
+    workspaceId: 'ws_1',
     page: { limit: 10 },
     entriesAfter,
     itemOf: (n) => {
@@ -41,15 +42,15 @@ test('a page lets other work run between its slices, and has every item once', a
   clearImmediate(next);
   assert.deepEqual(list, { items: [0, 1, 2, 3, 4, 5], nextCursor: null });
   assert.deepEqual(read, [undefined, '0', '1', '2', '3', '4', '5']);
-  assert.ok(turns >= 6, `${turns} turns`);
+  assert.ok(turns >= 3, `${turns} turns`);
 });
 
-test('a page that is read in one slice resolves within the same turn of the event loop', async (t) => {
+test('a page that is read in one step resolves within the same turn of the event loop', async (t) => {
   t.mock.method(performance, 'now', () => 0); // however long the machine takes
   let isRead = false;
   const list = slicedListing(
     { durable: () => assert.fail('it is known what such a page has read') },
-    { page: { limit: 2 }, entriesAfter: numbers(2).entriesAfter, itemOf: (n) => n },
+    { workspaceId: 'ws_1', page: { limit: 2 }, entriesAfter: numbers(2).entriesAfter, itemOf: (n) => n },
   ).then((page) => {
     isRead = true;
     return page;
@@ -63,6 +64,7 @@ test('a page that is read in one slice resolves within the same turn of the even
 test('a full page has a cursor for the next page, and the last page has none', async () => {
   const list = (after: string | undefined, limit: number) =>
     slicedListing(everythingIsOnDisk, {
+      workspaceId: 'ws_1',
       page: { after, limit },
       entriesAfter: numbers(5).entriesAfter,
       itemOf: (n) => {
@@ -86,6 +88,7 @@ test('all slices of a page together skip as many entries that are not items as o
     };
     const bound = maxPassed === undefined ? {} : { maxPassed };
     return slicedListing(everythingIsOnDisk, {
+      workspaceId: 'ws_1',
       page: { limit: 1 },
       entriesAfter: list.entriesAfter,
       itemOf,
@@ -108,6 +111,7 @@ test('a page of several slices reports when everything it read is on disk, and r
   const list = slicedListing(
     { durable: () => committed },
     {
+      workspaceId: 'ws_1',
       page: { limit: 100, signal: leaving.signal },
       entriesAfter,
       itemOf: (n) => {

@@ -78,7 +78,7 @@ export class SyntaxJudge implements Disposable {
       return unknown.length === 0 ? true : this.#judge(unknown, workspaceId);
     };
     if (isShortJson(codes, MAX_SIZE_AT_ONCE)) return conclude(atOnce(steps));
-    return inSlices(steps).then(conclude);
+    return inSlices(steps, workspaceId).then(conclude);
   }
 
   /**

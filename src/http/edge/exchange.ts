@@ -7,6 +7,7 @@
  *       │                      │       ├─▶ deferred ──▶ over
  *       └──────────────────────┘       └─▶ forwarded ─▶ over
  *
+ * - Where several workspaces send requests, one that has used up its share of a turn waits in `receiving` (`WorkspaceTurns`).
  * - A GET whose handler returns at once goes from `callback` to `over`: it is answered within the callback of uWebSockets.js,
  *   without a promise or an abort handler.
  * - A reply that waits for something stays in `handling`, and its idempotency record is stored before.
@@ -57,6 +58,16 @@ import {
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 import { type AdmittedRequest, admit, type PreparedRoute } from './admission.ts';
 import { BodyStream } from './body-stream.ts';
+import {
+  CALLBACK,
+  GONE,
+  HANDLING,
+  OVER,
+  type Phase,
+  RECEIVING,
+  SENDING,
+  STREAMING,
+} from './exchange-phase.ts';
 import type { HttpContext, StreamPermits } from './http-context.ts';
 import { claimKey, pathOf } from './key-claim.ts';
 import type { InFlightRequest } from './open-requests.ts';
@@ -64,38 +75,6 @@ import { readBody } from './request-body.ts';
 import { requireJson } from './request-head.ts';
 import { findHome } from './request-home.ts';
 import { NO_BODY, type TakenBody, takeBody } from './taken-body.ts';
-
-/** The phases of an exchange. */
-type Phase =
-  /** Within the callback of uWebSockets.js: the client cannot have left, and every write is corked. */
-  | { readonly name: 'callback' }
-  /** The body is being read, or the refusal waits for the next turn. */
-  | { readonly name: 'receiving' }
-  /** The exchange waits for the handler, or for the commit of its writes. */
-  | { readonly name: 'handling' }
-  /**
-   * Like `handling`, but white space is sent during the wait. `failed` makes the body of a failure that occurs after the status was
-   * sent.
-   */
-  | { readonly name: 'deferred'; readonly answer: DeferredAnswer; readonly failed: DeferredReply['failed'] }
-  /** A large body is being sent. */
-  | { readonly name: 'sending' }
-  /** The event stream owns the response and its abort handler, and refers to nothing of the exchange. */
-  | { readonly name: 'streaming' }
-  /** Another worker carries the request out. */
-  | { readonly name: 'forwarded'; readonly exchange: ForwardedExchange }
-  /** The client has left; a handler may still be at work. */
-  | { readonly name: 'gone' }
-  /** The whole reply was given to uWebSockets.js. */
-  | { readonly name: 'over' };
-
-const CALLBACK: Phase = { name: 'callback' };
-const RECEIVING: Phase = { name: 'receiving' };
-const HANDLING: Phase = { name: 'handling' };
-const SENDING: Phase = { name: 'sending' };
-const STREAMING: Phase = { name: 'streaming' };
-const GONE: Phase = { name: 'gone' };
-const OVER: Phase = { name: 'over' };
 
 /** A request that another worker carries out, or may carry out, with the bytes of its body. */
 interface ForwardedBody {
@@ -213,19 +192,43 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
       const announcedBytes = Number(req.getHeader('content-length')) || 0;
       readBody(this.#res, { limitBytes, announcedBytes }, (bytes, isEnd) => this.#receiveBody(bytes, isEnd));
     } else if (this.#request.endsConnection) this.#handleInNextTurn(NO_BODY);
-    else this.#handle(NO_BODY);
+    else {
+      const workspaceId = this.#request.principal?.workspaceId;
+      if (isElsewhere || workspaceId === undefined || this.#context.turns.isAlone(workspaceId))
+        this.#handle(NO_BODY);
+      else this.#takeTurn(workspaceId, () => this.#handle(NO_BODY));
+    }
+  }
+
+  /** Does the work of the request when it is the turn of its workspace, unless the client leaves before. */
+  #takeTurn(workspaceId: string, work: () => void): void {
+    const isDone = this.#context.turns.take(workspaceId, () => {
+      if (this.#phase.name !== 'gone') work();
+    });
+    if (!isDone) this.#enter(RECEIVING);
   }
 
   #receiveBody(bytes: Buffer | AppError, isEnd: boolean): void {
     const request = this.#request;
     this.#beganAtMs = performance.now(); // the time in which the client sent its body is not the server's
     if (!isEnd) request.endsConnection = true;
+    const workspaceId = request.principal?.workspaceId;
+    const isAtOnce =
+      bytes instanceof AppError || request.elsewhere !== undefined || workspaceId === undefined;
+    if (isAtOnce || this.#context.turns.isAlone(workspaceId)) this.#takeBody(bytes, workspaceId);
+    else this.#takeTurn(workspaceId, () => this.#takeBody(bytes, workspaceId));
+  }
+
+  #takeBody(bytes: Buffer | AppError, workspaceId: string | undefined): void {
+    const request = this.#request;
     try {
       if (bytes instanceof AppError) throw bytes;
       if (this.#forwarded !== undefined) this.#forwarded = { ...this.#forwarded, bytes };
       const isAbsent = request.uncheckedType !== undefined && bytes.byteLength === 0;
       if (request.uncheckedType !== undefined && !isAbsent) requireJson(request.uncheckedType);
-      const taken = isAbsent ? NO_BODY : takeBody(bytes, this.#prepared.checkBody, request.idempotencyKey);
+      const taken = isAbsent
+        ? NO_BODY
+        : takeBody(bytes, this.#prepared.checkBody, request.idempotencyKey, workspaceId);
       if (taken instanceof Promise) {
         this.#enter(HANDLING);
         taken.then(
@@ -489,7 +492,7 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
         this.#attempt.settle(encoded);
       } else if (reply.kind !== 'json') encoded = reply;
       else if (isShortJson(reply.value, MAX_SIZE_AT_ONCE)) encoded = this.#encode(reply);
-      else encoded = encodeInSlices(reply);
+      else encoded = encodeInSlices(reply, this.#request.principal?.workspaceId);
       committed = this.#prepared.isMutation ? this.#context.durable() : this.#observed;
     } catch (error) {
       this.#send(this.#problem(error));

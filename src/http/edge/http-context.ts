@@ -18,6 +18,7 @@ import type { ClientAddressOf } from './client-address.ts';
 import type { AllowedOriginOf } from './cors.ts';
 import type { OpenRequests } from './open-requests.ts';
 import type { RequestLog } from './request-log.ts';
+import type { WorkspaceTurns } from './workspace-turns.ts';
 
 /** A socket that is bound to a port and on which several processes listen. */
 export interface SharedSocket {
@@ -135,6 +136,7 @@ export interface HttpContext
   readonly publicUrl: string | undefined;
   readonly forwarding: Forwarding | undefined;
   readonly streamPermits: StreamPermits | undefined;
+  readonly turns: WorkspaceTurns;
   readonly authThrottle: AuthThrottle;
   readonly clientAddress: ClientAddressOf;
   /** Returns the origin whose pages may read an answer; undefined when pages of other origins never may. */

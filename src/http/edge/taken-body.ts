@@ -20,14 +20,15 @@ export const NO_BODY: TakenBody = {
 
 /**
  * Returns the body, or a promise when it is large. Throws, or rejects with, the errors of `parseJsonBody` and of the check. `key`
- * is the idempotency key, if there is one.
+ * is the idempotency key, if there is one, and `workspaceId` that of the caller.
  */
 export function takeBody(
   bytes: Buffer,
   check: Check | undefined,
   key: string | undefined,
+  workspaceId: string | undefined,
 ): TakenBody | Promise<TakenBody> {
-  if (bytes.length > MAX_SIZE_AT_ONCE) return takeInSlices(bytes, check, key);
+  if (bytes.length > MAX_SIZE_AT_ONCE) return takeInSlices(bytes, check, key, workspaceId);
   const value = parseJsonBody(bytes);
   check?.(value);
   return { value, hashOf: (name) => atOnce(hashBody(name, bytes)) };
@@ -37,11 +38,12 @@ async function takeInSlices(
   bytes: Buffer,
   check: Check | undefined,
   key: string | undefined,
+  workspaceId: string | undefined,
 ): Promise<TakenBody> {
-  const value = await inSlices(parseLargeJsonBody(bytes));
+  const value = await inSlices(parseLargeJsonBody(bytes), workspaceId);
   check?.(value);
   await nextTurn();
   if (key === undefined) return { ...NO_BODY, value };
-  const hash = await inSlices(hashBody(key, bytes));
+  const hash = await inSlices(hashBody(key, bytes), workspaceId);
   return { value, hashOf: () => hash };
 }

@@ -84,9 +84,12 @@ export function encodeReply(reply: PlainReply): EncodedReply {
   };
 }
 
-/** Resolves with the reply with its body encoded. The value must not change meanwhile. */
-export async function encodeInSlices({ value, ...reply }: JsonReply): Promise<BytesReply> {
-  const bytes = Buffer.concat(await inSlices(writeJson(value)));
+/** Resolves with the reply with its body encoded. The value must not change meanwhile. `workspaceId` is that of the caller. */
+export async function encodeInSlices(
+  { value, ...reply }: JsonReply,
+  workspaceId: string | undefined,
+): Promise<BytesReply> {
+  const bytes = Buffer.concat(await inSlices(writeJson(value), workspaceId));
   return { ...reply, kind: 'bytes', contentType: 'application/json', bytes };
 }
 

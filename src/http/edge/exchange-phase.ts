@@ -1,0 +1,36 @@
+/** The phases of an `HttpExchange`, whose file has the chart. */
+import type { ForwardedExchange } from '../peer/forwarded-exchange.ts';
+import type { DeferredAnswer } from '../reply/deferred-answer.ts';
+import type { DeferredReply } from '../reply/reply.ts';
+
+/** The phases of an exchange. */
+export type Phase =
+  /** Within the callback of uWebSockets.js: the client cannot have left, and every write is corked. */
+  | { readonly name: 'callback' }
+  /** The body is being read, the request waits for a turn of its workspace, or the refusal waits for the next turn. */
+  | { readonly name: 'receiving' }
+  /** The exchange waits for the handler, or for the commit of its writes. */
+  | { readonly name: 'handling' }
+  /**
+   * Like `handling`, but white space is sent during the wait. `failed` makes the body of a failure that occurs after the status was
+   * sent.
+   */
+  | { readonly name: 'deferred'; readonly answer: DeferredAnswer; readonly failed: DeferredReply['failed'] }
+  /** A large body is being sent. */
+  | { readonly name: 'sending' }
+  /** The event stream owns the response and its abort handler, and refers to nothing of the exchange. */
+  | { readonly name: 'streaming' }
+  /** Another worker carries the request out. */
+  | { readonly name: 'forwarded'; readonly exchange: ForwardedExchange }
+  /** The client has left; a handler may still be at work. */
+  | { readonly name: 'gone' }
+  /** The whole reply was given to uWebSockets.js. */
+  | { readonly name: 'over' };
+
+export const CALLBACK: Phase = { name: 'callback' };
+export const RECEIVING: Phase = { name: 'receiving' };
+export const HANDLING: Phase = { name: 'handling' };
+export const SENDING: Phase = { name: 'sending' };
+export const STREAMING: Phase = { name: 'streaming' };
+export const GONE: Phase = { name: 'gone' };
+export const OVER: Phase = { name: 'over' };
