@@ -1,6 +1,7 @@
 import type { Migration } from './migrations/conversion.ts';
 import { indexEndedRuns } from './migrations/index-ended-runs.ts';
 import { indexForFinding } from './migrations/index-for-finding.ts';
+import { indexUsersAndEnds } from './migrations/index-users-and-ends.ts';
 import { partBySession } from './migrations/part-by-session.ts';
 import { placeConversations } from './migrations/place-conversations.ts';
 
@@ -18,6 +19,13 @@ export interface StoreFormat {
 const acceptChecksums: Migration = () => [];
 
 export const CURRENT_FORMAT: StoreFormat = {
-  version: 6,
-  migrations: [indexForFinding, acceptChecksums, indexEndedRuns, partBySession, placeConversations],
+  version: 7,
+  migrations: [
+    indexForFinding,
+    acceptChecksums,
+    indexEndedRuns,
+    partBySession,
+    placeConversations,
+    indexUsersAndEnds,
+  ],
 };

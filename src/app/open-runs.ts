@@ -4,6 +4,7 @@ import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { RunDeletion } from '#src/runs/run-deletion.ts';
+import { RunEnds } from '#src/runs/run-ends.ts';
 import { RUN_LIMIT, USER_RUN_LIMIT } from '#src/runs/run-limits.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
 import { SettledRuns } from '#src/runs/settled-runs.ts';
@@ -59,6 +60,7 @@ export function openRuns({
     tracer,
     isDeleted: (workspaceId, sessionId) =>
       removals.isPending({ kind: NOTEBOOK, workspaceId, home: sessionId, id: sessionId }),
+    ends: new RunEnds(store, cluster),
     settled: cluster.size > 1 ? new SettledRuns(store, cluster) : undefined,
   });
   return { runs, runDeletion: new RunDeletion(store, runs, removals) };

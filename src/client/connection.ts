@@ -63,7 +63,8 @@ export interface OutgoingRequest<Answer = unknown> extends PostOptions, WriteOpt
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** The path, including `/api/v3`. */
   readonly path: string;
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** The values of a list are separated by commas, as texts of arrays are. */
+  readonly query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
   /** Sent as JSON. */
   readonly body?: unknown;
   /** Bytes that are sent as they are, in place of `body`. */

@@ -82,6 +82,8 @@ export type Topic =
   | 'limits-changed'
   /** Make no more run ids before this time. Answer with the next id, once all runs with smaller ids are on disk. */
   | 'runs-settled'
+  /** End no more runs before this time. Answer with it or a later one, once all earlier ends are on disk. */
+  | 'run-ends-settled'
   /** Cancel these runs, as far as their sessions are at home in your worker. */
   | 'cancel-runs'
   /** Cancel this call of an MCP tool, if it runs in your worker. */

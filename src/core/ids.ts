@@ -106,6 +106,11 @@ export function timeText(ms: number): string {
   return text;
 }
 
+/** Returns whether the text has the form of those that `timeText` makes. */
+export function isTimeText(text: string): boolean {
+  return /^[0-9a-hjkmnp-tv-z]{10}$/.test(text);
+}
+
 /** Returns whether the text has the form of the ids of this kind. */
 export function isIdOf(kind: IdKind, text: string): boolean {
   const prefix = `${PREFIXES[kind]}_`;

@@ -23,6 +23,8 @@ const GROUPS: Readonly<Record<string, Group>> = {
   'status-run': 'runs',
   'ended-run': 'runs',
   'environment-run': 'runs',
+  'user-run': 'runs',
+  'run-end': 'runs',
   asset: 'assets',
   'session-blob': 'assets',
   'session-blob-uses': 'assets',

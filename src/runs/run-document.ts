@@ -160,11 +160,3 @@ export function trimmed(record: RunRecord): EncodedRecord<RunRecord> | undefined
   const output = { ...Object(run.output), stored: false, parts: [] };
   return encodeRun(withEncodedInput({ ...run, output }), { trace: record.trace, isTrimmed: true }).record;
 }
-
-/**
- * Returns the current time, in milliseconds since 1970, as the end of a run. It is never before the run's beginning, because the
- * time of a new id can be ahead of the clock.
- */
-export function endOf({ createdAt }: Pick<RunDocument, 'createdAt'>): number {
-  return Math.max(Date.now(), Date.parse(createdAt));
-}

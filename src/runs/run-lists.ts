@@ -6,18 +6,29 @@ import { RUN_STATUSES } from '#machines/run.ts';
 import { isIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import { metadataFilter } from '#src/core/metadata-filter.ts';
 import type { RunFilters } from '#src/wire/lists.ts';
-import type { RunKind } from '#src/wire/run.ts';
+import type { RunKind, RunStatus } from '#src/wire/run.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import type { Entry, Page } from '#storage/lists/committed-records.ts';
-import { checkCursor, idBounds, mergedEntries, type PageRequest, pageOf } from '#storage/lists/listing.ts';
+import {
+  type Bounds,
+  checkCursor,
+  endBounds,
+  idBounds,
+  mergedEntries,
+  type PageRequest,
+  pageOf,
+} from '#storage/lists/listing.ts';
+import { idAt, isPlaceOf, placeOf } from '#storage/lists/places.ts';
 import {
   agentRuns,
   endedRuns,
+  endPlaces,
   environmentRuns,
   type RunIndexEntry,
   runIndex,
   sessionRuns,
   statusRuns,
+  userRuns,
 } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
@@ -37,20 +48,20 @@ export function addToIndex(
   runId: string,
   entry: RunIndexEntry,
 ): void {
-  const { kind, sessionId, environmentId, status } = entry;
+  const { kind, sessionId, environmentId, status, createdBy } = entry;
   tx.put(runIndex, entry, workspaceId, runId);
   tx.put(listOf(kind), null, workspaceId, sessionId, runId);
   tx.put(statusRuns, null, workspaceId, status, runId);
-  if (status !== 'running') tx.put(endedRuns, null, workspaceId, kind, sessionId, status, runId);
+  if (createdBy !== undefined) tx.put(userRuns, null, workspaceId, createdBy, runId);
   if (environmentId !== null) tx.put(environmentRuns, null, workspaceId, environmentId, runId);
 }
 
-/** Notes how a listed run has ended. `known` is its entry in the index; when it is absent, the index is read. */
-export function noteStatus(
+/** Notes how and when a listed run has ended. `known` is its entry in the index; when it is absent, the index is read. */
+export function noteEnd(
   tx: Transaction,
   workspaceId: WorkspaceId,
   runId: string,
-  status: string,
+  { status, finishedAt }: { readonly status: string; readonly finishedAt: string },
   known?: RunIndexEntry,
 ): void {
   const entry = known ?? tx.get(runIndex, workspaceId, runId);
@@ -58,7 +69,8 @@ export function noteStatus(
   tx.remove(statusRuns, workspaceId, entry.status, runId);
   tx.put(statusRuns, null, workspaceId, status, runId);
   tx.put(endedRuns, null, workspaceId, entry.kind, entry.sessionId, status, runId);
-  tx.put(runIndex, { ...entry, status }, workspaceId, runId);
+  tx.put(endPlaces, null, workspaceId, placeOf(finishedAt, runId));
+  tx.put(runIndex, { ...entry, status, finishedAt }, workspaceId, runId);
 }
 
 /** The session that a run belongs to. */
@@ -66,8 +78,8 @@ export type SessionOfRun = Pick<RunIndexEntry, 'kind' | 'sessionId'>;
 
 /**
  * Removes a run from every list. When the run's entry in the index is damaged, `sessionOf` is
- * called, which returns the session that the run belongs to. In this case the run stays in the list
- * of its environment, whose readers skip it.
+ * called, which returns the session that the run belongs to. In this case the run stays in the lists
+ * of its environment, of its user and of ends, whose readers skip it.
  */
 export function removeFromIndex(
   tx: Transaction,
@@ -87,72 +99,121 @@ export function removeFromIndex(
     for (const status of RUN_STATUSES) tx.remove(endedRuns, workspaceId, kind, sessionId, status, runId);
     return;
   }
-  const { kind, sessionId, environmentId, status } = entry;
+  const { kind, sessionId, environmentId, status, createdBy, finishedAt } = entry;
   tx.remove(listOf(kind), workspaceId, sessionId, runId);
+  if (createdBy !== undefined) tx.remove(userRuns, workspaceId, createdBy, runId);
+  if (finishedAt !== undefined) tx.remove(endPlaces, workspaceId, placeOf(finishedAt, runId));
   tx.remove(statusRuns, workspaceId, status, runId);
   tx.remove(endedRuns, workspaceId, kind, sessionId, status, runId);
   if (environmentId !== null) tx.remove(environmentRuns, workspaceId, environmentId, runId);
 }
 
+/** Returns whether a list has the ended runs in the order of their ends, and not of their ids. */
+export function isByEnd({ finishedAfter, finishedBefore }: RunQuery): boolean {
+  return finishedAfter !== undefined || finishedBefore !== undefined;
+}
+
 /**
- * Returns a function that takes an id and yields the runs after it, in the order of the query. The value is undefined for a run
- * that does not match the query, or whose entry is damaged. With a `horizon` it yields only runs with smaller ids. Throws
- * `invalid_cursor`.
+ * Returns a function that takes a cursor and yields the runs after it, in the order of the query. The value is undefined for a run
+ * that does not match the query, or whose entry is damaged. With a `horizon` it yields only runs before that id, or before that
+ * place in the list of ends. Throws `invalid_cursor`.
  */
 export function runFinder(
   store: Store,
   workspaceId: WorkspaceId,
   query: RunQuery,
   horizon?: string,
-): (after: string | undefined) => Iterable<Entry<RunIndexEntry | undefined>> {
-  checkCursor(query.after, (text) => isIdOf('run', text));
-  const { low, high } = idBounds('run', query);
+): (after: string | undefined) => Iterable<Entry<FoundRun | undefined>> {
+  const ids = idBounds('run', query);
+  const byEnd = isByEnd(query);
+  checkCursor(query.after, (text) => (byEnd ? isPlaceOf('run', text) : isIdOf('run', text)));
+  const { low, high } = byEnd ? endBounds(query) : ids;
   const [until] = [high, horizon].filter((bound) => bound !== undefined).sort();
-  const bounds = { low, high: until };
-  return (after) => entriesOf(store, workspaceId, query, pageOf({ ...query, after }, bounds));
+  const search: Search = { store, workspaceId, query, statuses: statusesOf(query) };
+  return (after) => {
+    const page = pageOf({ ...query, after }, { low, high: until });
+    return byEnd ? runsByEnd(search, page, ids) : runsById(search, page);
+  };
 }
 
-function* entriesOf(
-  store: Store,
-  workspaceId: WorkspaceId,
-  query: RunQuery,
+/** A run in the index, with its id. */
+export interface FoundRun {
+  readonly runId: string;
+  readonly entry: RunIndexEntry;
+}
+
+interface Search {
+  readonly store: Store;
+  readonly workspaceId: WorkspaceId;
+  readonly query: RunQuery;
+  /** Undefined for runs of every status. */
+  readonly statuses: readonly RunStatus[] | undefined;
+}
+
+function statusesOf({ status }: RunQuery): readonly RunStatus[] | undefined {
+  if (status === undefined) return undefined;
+  const statuses = new Set([status].flat());
+  return RUN_STATUSES.every((one) => statuses.has(one)) ? undefined : [...statuses];
+}
+
+function* runsByEnd(
+  search: Search,
   page: Page,
-): Generator<Entry<RunIndexEntry | undefined>> {
-  for (const id of idsOf(store, workspaceId, query, page)) {
-    const entry = unlessDamaged(() => store.get(runIndex, workspaceId, id));
-    yield { id, value: entry !== undefined && matches(entry, query) ? entry : undefined };
+  { low = '', high }: Bounds,
+): Generator<Entry<FoundRun | undefined>> {
+  const { store, workspaceId } = search;
+  for (const { id: place } of store.list(endPlaces, workspaceId, [], page)) {
+    const runId = idAt(place);
+    const isWithin = runId > low && (high === undefined || runId < high);
+    yield { id: place, value: isWithin ? foundRun(search, runId) : undefined };
   }
+}
+
+function* runsById(search: Search, page: Page): Generator<Entry<FoundRun | undefined>> {
+  for (const id of idsOf(search, page)) yield { id, value: foundRun(search, id) };
+}
+
+/** Returns the run if it matches the query. */
+function foundRun({ store, workspaceId, query, statuses }: Search, runId: string): FoundRun | undefined {
+  const entry = unlessDamaged(() => store.get(runIndex, workspaceId, runId));
+  return entry !== undefined && matches(entry, query, statuses) ? { runId, entry } : undefined;
 }
 
 /** Yields the ids of the narrowest index, in its order. */
-function idsOf(
-  store: Store,
-  workspaceId: WorkspaceId,
-  { sessionId, kind, environmentId, status, order }: RunQuery,
-  page: Page,
-): Generator<string> {
+function idsOf({ store, workspaceId, query, statuses }: Search, page: Page): Generator<string> {
+  const { sessionId, kind, environmentId, createdBy, order } = query;
+  const merged = (lists: readonly Generator<Entry<unknown>>[]) =>
+    ids(lists.reduce((all, list) => mergedEntries(all, list, order)));
+  const withStatus = (among: readonly RunStatus[]) =>
+    merged(among.map((status) => store.list(statusRuns, workspaceId, [status], page)));
   // Few runs are in progress, in any session.
-  if (status === 'running') return ids(store.list(statusRuns, workspaceId, [status], page));
+  if (statuses?.every((status) => status === 'running')) return withStatus(statuses);
   if (sessionId !== undefined) {
-    const list = (of: RunKind) =>
-      status === undefined
-        ? store.list(listOf(of), workspaceId, [sessionId], page)
-        : store.list(endedRuns, workspaceId, [of, sessionId, status], page);
-    return ids(kind === undefined ? mergedEntries(list('notebook'), list('agent'), order) : list(kind));
+    const kinds: readonly RunKind[] = kind === undefined ? ['notebook', 'agent'] : [kind];
+    const isEnded = statuses !== undefined && !statuses.includes('running');
+    return merged(
+      kinds.flatMap((of) =>
+        isEnded
+          ? statuses.map((status) => store.list(endedRuns, workspaceId, [of, sessionId, status], page))
+          : [store.list(listOf(of), workspaceId, [sessionId], page)],
+      ),
+    );
   }
   if (environmentId !== undefined)
     return ids(store.list(environmentRuns, workspaceId, [environmentId], page));
-  if (status !== undefined) return ids(store.list(statusRuns, workspaceId, [status], page));
+  if (createdBy !== undefined) return ids(store.list(userRuns, workspaceId, [createdBy], page));
+  if (statuses !== undefined) return withStatus(statuses);
   return ids(store.list(runIndex, workspaceId, [], page));
 }
 
-function matches(run: RunIndexEntry, query: RunQuery): boolean {
-  const { sessionId, kind, environmentId, status } = query;
+function matches(run: RunIndexEntry, query: RunQuery, statuses: Search['statuses']): boolean {
+  const { sessionId, kind, environmentId, createdBy } = query;
   return (
     (sessionId === undefined || run.sessionId === sessionId) &&
     (kind === undefined || run.kind === kind) &&
     (environmentId === undefined || run.environmentId === environmentId) &&
-    (status === undefined || run.status === status) &&
+    (createdBy === undefined || run.createdBy === createdBy) &&
+    (statuses === undefined || statuses.some((status) => status === run.status)) &&
     metadataFilter(query.metadata)(run.metadata)
   );
 }

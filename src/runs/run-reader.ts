@@ -24,7 +24,8 @@ import {
   withOutput,
   withoutOutput,
 } from './run-document.ts';
-import { listOf, type RunQuery, runFinder } from './run-lists.ts';
+import type { RunEnds } from './run-ends.ts';
+import { isByEnd, listOf, type RunQuery, runFinder } from './run-lists.ts';
 import { contextOf } from './run-trace.ts';
 import type { SettledRuns } from './settled-runs.ts';
 
@@ -33,6 +34,7 @@ export interface RunReaderOptions {
   readonly actors: Pick<ActorKind<typeof runMachine>, 'peek'>;
   /** Absent in a server of one process. */
   readonly settled?: Pick<SettledRuns, 'horizon'> | undefined;
+  readonly ends: Pick<RunEnds, 'horizon'>;
   /**
    * Whether the notebook or conversation of this session was deleted. Its runs are then not found,
    * even if they are not removed yet.
@@ -48,14 +50,16 @@ export class RunReader {
   readonly #store: Store;
   readonly #actors: RunReaderOptions['actors'];
   readonly #settled: RunReaderOptions['settled'];
+  readonly #ends: RunReaderOptions['ends'];
   readonly #isDeleted: RunReaderOptions['isDeleted'];
   readonly #printedBy: RunReaderOptions['printedBy'];
 
-  constructor({ store, actors, settled, isDeleted, printedBy }: RunReaderOptions) {
+  constructor({ store, actors, settled, ends, isDeleted, printedBy }: RunReaderOptions) {
     this.#printedBy = printedBy;
     this.#store = store;
     this.#actors = actors;
     this.#settled = settled;
+    this.#ends = ends;
     this.#isDeleted = isDeleted;
   }
 
@@ -76,23 +80,20 @@ export class RunReader {
   }
 
   /**
-   * Resolves with a page of the runs that the query describes and the caller may read. Only runs that are shown are read. With
-   * several workers, a page that begins with the oldest ends before runs that others may still commit smaller ids than.
+   * Resolves with a page of the runs that the query describes and the caller may read. Only runs that are shown are read. A page
+   * that begins with the oldest ends before runs that may still be committed at an earlier place.
    * Rejects with `invalid_cursor`.
    */
   async list(workspaceId: WorkspaceId, query: RunQuery, mayRead = ANYBODY): Promise<JsonPage> {
-    // One worker makes the runs of a session. A list that begins with the newest run need not show
-    // a run that is committed later.
-    const isInOrder = query.sessionId !== undefined || query.order === 'desc';
-    const horizon =
-      this.#settled === undefined || isInOrder ? undefined : await this.#settled.horizon(workspaceId);
+    const horizon = await this.#horizonOf(workspaceId, query);
     return slicedJsonPage(this.#store, {
       page: query,
       workspaceId,
       entriesAfter: runFinder(this.#store, workspaceId, query, horizon),
-      itemOf: (entry, id) => {
-        if (entry === undefined || this.#isDeleted(workspaceId, entry.sessionId)) return undefined;
-        if (!mayRead(entry)) return undefined;
+      itemOf: (found) => {
+        if (found === undefined) return undefined;
+        const { runId: id, entry } = found;
+        if (this.#isDeleted(workspaceId, entry.sessionId) || !mayRead(entry)) return undefined;
         const summary = query.include === 'none' ? this.#store.get(runSummaries, workspaceId, id) : undefined;
         if (summary !== undefined) return asOmitted(summary);
         const record = this.#store.get(runRecords, workspaceId, id);
@@ -102,6 +103,16 @@ export class RunReader {
         return this.#isLeftBehind(workspaceId, id, record) ? asStale(shown) : shown;
       },
     });
+  }
+
+  /**
+   * Resolves with the cursor before which a page ends, so that a reader who continues after its last run misses none. A list that
+   * begins with the newest run need not show a run that is committed later, and one worker makes the runs of a session.
+   */
+  async #horizonOf(workspaceId: WorkspaceId, query: RunQuery): Promise<string | undefined> {
+    if (query.order === 'desc') return undefined;
+    if (isByEnd(query)) return this.#ends.horizon(workspaceId);
+    return query.sessionId === undefined ? this.#settled?.horizon(workspaceId) : undefined;
   }
 
   /** Returns the trace context of a run, for its effects; undefined when it belongs to no trace. */

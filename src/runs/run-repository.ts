@@ -23,9 +23,10 @@ import { NO_LIMITS } from '#storage/records/workspace-limits.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { PrintedTexts } from './printed-text.ts';
-import { encodeRun, endOf, parse, type RunDocument, withEncodedInput } from './run-document.ts';
+import { encodeRun, parse, type RunDocument, withEncodedInput } from './run-document.ts';
+import { RunEnds } from './run-ends.ts';
 import { RunLimits, type RunLimitsOptions } from './run-limits.ts';
-import { addToIndex, noteStatus } from './run-lists.ts';
+import { addToIndex, noteEnd } from './run-lists.ts';
 import { RunReader, type RunReaderOptions } from './run-reader.ts';
 import { recordSpan, traceFrom } from './run-trace.ts';
 import { RUN_VERSION, storedRun } from './stored-run.ts';
@@ -46,6 +47,8 @@ export interface RunEnd {
 export type RunMetrics = Pick<ServerMetrics, 'runs' | 'runDuration'>;
 
 export interface RunRepositoryOptions extends Partial<Pick<RunReaderOptions, 'settled' | 'isDeleted'>> {
+  /** Of a server of one process when absent. */
+  readonly ends?: RunEnds;
   /** Limits of runs in progress; none when absent. */
   readonly limits?: Pick<RunLimitsOptions, 'limitsOf' | 'permits'>;
   readonly metrics?: RunMetrics;
@@ -60,6 +63,8 @@ interface UnfinishedRun {
   readonly entry: RunIndexEntry | undefined;
 }
 
+type EndedRun = RunDocument & { readonly status: TerminalStatus; readonly finishedAt: string };
+
 const UNLIMITED = { limitsOf: () => NO_LIMITS, permits: undefined };
 
 /** Begins, ends and cancels runs. Owns their records. */
@@ -73,6 +78,7 @@ export class RunRepository {
   readonly printed: PrintedTexts;
   /** The runs that were begun here and have not ended, as they were stored, so that their ends need not read them. */
   readonly #begun = new Map<string, UnfinishedRun>();
+  readonly #ends: RunEnds;
   readonly #metrics: RunMetrics;
   readonly #tracer: Tracer | undefined;
 
@@ -85,11 +91,13 @@ export class RunRepository {
       metrics = new ServerMetrics(),
       tracer,
       settled,
+      ends = new RunEnds(store),
     }: RunRepositoryOptions = {},
   ) {
     this.#metrics = metrics;
     this.#tracer = tracer;
     this.#store = store;
+    this.#ends = ends;
     this.actors = runtime.define({
       kind: 'run',
       machine: runMachine,
@@ -113,7 +121,7 @@ export class RunRepository {
     });
     this.printed = new PrintedTexts(store);
     const printedBy = this.printed.outputOf.bind(this.printed);
-    this.reader = new RunReader({ store, actors: this.actors, settled, isDeleted, printedBy });
+    this.reader = new RunReader({ store, actors: this.actors, settled, ends, isDeleted, printedBy });
   }
 
   /**
@@ -133,6 +141,7 @@ export class RunRepository {
     const runId = newId<RunId>('run');
     const shown = shownMetadata(metadata);
     const now = timestamp(timeOfId(runId)); // taken from the id, so that runs have one order by id and by time
+    const by = createdBy === undefined ? {} : { createdBy };
     const run = withEncodedInput({
       id: runId,
       kind,
@@ -144,11 +153,15 @@ export class RunRepository {
       createdAt: now,
       startedAt: now,
       finishedAt: null,
-      ...(createdBy === undefined ? {} : { createdBy }),
+      ...by,
       ...shown,
     });
     const trace = traceFrom(parent);
-    const entry = { kind, sessionId, environmentId, status: 'running', createdAt: now, ...shown } as const;
+    const entry = {
+      ...{ kind, sessionId, environmentId, status: 'running', createdAt: now },
+      ...by,
+      ...shown,
+    } as const;
     this.#begun.set(runId, { run, trace, entry });
     this.actors.spawn({ workspaceId, id: runId }, { workspaceId, runId, sessionId, kind });
     const { record, parts } = encodeRun(run, { trace, owner: this.actors.owner });
@@ -171,7 +184,7 @@ export class RunRepository {
     if (!this.actors.tell({ workspaceId, id: runId }, finish)) return;
     this.#store.write((tx) => this.printed.ended(tx, workspaceId, runId));
     const { sessionId } = this.#rewrite(workspaceId, runId, (run) => {
-      const endedMs = endOf(run);
+      const endedMs = this.#ends.next(run);
       this.#metrics.runDuration.of(run.kind).observe((endedMs - Date.parse(run.createdAt)) / 1000);
       return {
         ...run,
@@ -207,7 +220,7 @@ export class RunRepository {
       ...run,
       status: 'cancelled',
       output: this.printed.outputOf(workspaceId, runId),
-      finishedAt: timestamp(endOf(run)),
+      finishedAt: timestamp(this.#ends.next(run)),
     }));
     this.#store.write((tx) => this.printed.erase(tx, workspaceId, runId));
   }
@@ -226,17 +239,18 @@ export class RunRepository {
     );
   }
 
-  #rewrite(workspaceId: WorkspaceId, runId: RunId, change: (run: RunDocument) => RunDocument): RunDocument {
+  /** Stores a run as `change` returns it, which is how it has ended. */
+  #rewrite(workspaceId: WorkspaceId, runId: RunId, change: (run: RunDocument) => EndedRun): RunDocument {
     return this.#store.write((tx) => {
       const { run: before, trace, entry } = this.#unfinished(tx, workspaceId, runId);
       const run = change(before);
-      if (run.status !== 'running') this.#begun.delete(runId);
-      if (run.status !== 'running') this.#metrics.runs.of(run.kind, run.status).add();
-      if (run.status !== 'running') recordSpan(this.#tracer, trace, run);
+      this.#begun.delete(runId);
+      this.#metrics.runs.of(run.kind, run.status).add();
+      recordSpan(this.#tracer, trace, run);
       const changed = encodeRun(run, { trace });
       tx.putEncoded(changed.record, workspaceId, runId);
       if (changed.summary !== undefined) tx.put(runSummaries, changed.summary, workspaceId, runId);
-      noteStatus(tx, workspaceId, runId, run.status, entry);
+      noteEnd(tx, workspaceId, runId, run, entry);
       return run;
     });
   }

@@ -1,6 +1,6 @@
 /** The order and the filters of a workspace's lists. */
 import Type, { type TSchema } from 'typebox';
-import { RunStatusSchema } from './run.ts';
+import { type RunStatus, RunStatusSchema } from './run.ts';
 import { SessionModeSchema, SessionStatusSchema } from './session.ts';
 import {
   closed,
@@ -150,7 +150,22 @@ export const RunListQuery = Type.Object(
     ...page,
     include: includeWith('none'),
     ...creationTimes,
-    status: Type.Optional(RunStatusSchema),
+    finishedAfter: instant(
+      'Only runs that ended at this time or later. With it or `finishedBefore`, the list has only runs that have ended, in the ' +
+        'order of their ends.',
+    ),
+    finishedBefore: instant('Only runs that ended before this time.'),
+    status: Type.Optional(
+      Type.Unsafe<RunStatus | readonly RunStatus[]>(
+        Type.Array(RunStatusSchema, {
+          minItems: 1,
+          maxItems: 4,
+          uniqueItems: true,
+          description: 'Only runs with one of these statuses, separated by commas: `completed,failed`.',
+        }),
+      ),
+    ),
+    createdBy: identifier('Only runs that this user has submitted.'),
     kind: Type.Optional(
       oneOf(['notebook', 'agent'], { description: 'Executions of notebooks, or prompts of agents.' }),
     ),

@@ -1,5 +1,5 @@
 import { AppError } from '#src/core/errors.ts';
-import { firstIdAt, type IdKind } from '#src/core/ids.ts';
+import { firstIdAt, type IdKind, timeText } from '#src/core/ids.ts';
 import type { Entry, Page } from './committed-records.ts';
 import { type Listing, PageBuilder } from './page-builder.ts';
 
@@ -49,11 +49,24 @@ export function timeBounds(
   };
 }
 
+/** Limits a list to objects that ended at one time or later, and before the other, both RFC 3339. */
+export interface EndTimes {
+  readonly finishedAfter?: string | undefined;
+  readonly finishedBefore?: string | undefined;
+}
+
+/** Returns the bounds of a list of places by end (`places.ts`). Throws `invalid_request` for an invalid time. */
+export function endBounds({ finishedAfter, finishedBefore }: EndTimes): Bounds {
+  const bound = (name: string, text: string | undefined) =>
+    text === undefined ? undefined : timeText(millisecondsOf(name, text));
+  return { low: bound('finishedAfter', finishedAfter), high: bound('finishedBefore', finishedBefore) };
+}
+
 /**
  * Throws `invalid_request` for a time that RFC 3339 allows but JavaScript cannot represent, such as
  * a leap second.
  */
-function millisecondsOf(name: keyof CreationTimes, text: string): number {
+function millisecondsOf(name: string, text: string): number {
   const ms = Date.parse(text);
   if (!Number.isNaN(ms)) return ms;
   throw new AppError('invalid_request', `There is no such time as ${text}.`, {

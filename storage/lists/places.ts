@@ -3,7 +3,7 @@
  * as text, and then the id. The text has a fixed length, so that places sort by time.
  */
 import { type Timestamp, timestamp } from '#src/core/clock.ts';
-import { timeOfText, timeText, type WorkspaceId } from '#src/core/ids.ts';
+import { type IdKind, isIdOf, isTimeText, timeOfText, timeText, type WorkspaceId } from '#src/core/ids.ts';
 import type { RecordKind } from '../codec.ts';
 import type { Store } from '../store.ts';
 
@@ -17,6 +17,11 @@ export function placeOf(at: string, id: string): string {
 /** Returns the id of the item that has this place. */
 export function idAt(place: string): string {
   return place.slice(TIME_CHARACTERS); // cuts no character: a time is ASCII
+}
+
+/** Returns whether the text has the form of the places of this kind of item. */
+export function isPlaceOf(kind: IdKind, text: string): boolean {
+  return isTimeText(text.slice(0, TIME_CHARACTERS)) && isIdOf(kind, idAt(text)); // cuts no character: a time is ASCII
 }
 
 /**

@@ -43,6 +43,10 @@ export interface RunIndexEntry {
   readonly createdAt: string;
   /** Absent when it has none. */
   readonly metadata?: Readonly<Record<string, string>>;
+  /** The user who submitted it. Absent when that is not known, as in runs of early releases. */
+  readonly createdBy?: string;
+  /** Absent until the run has ended. */
+  readonly finishedAt?: string;
 }
 
 /** All runs of a workspace, oldest first. Key: workspace id, run id. */
@@ -59,6 +63,12 @@ export const endedRuns = defineRecord<null>('ended-run', 1);
 
 /** Index of the runs in one environment, oldest first. Key: workspace id, environment id, run id. */
 export const environmentRuns = defineRecord<null>('environment-run', 1);
+
+/** Index of the runs that a user has submitted, oldest first. Key: workspace id, user id, run id. */
+export const userRuns = defineRecord<null>('user-run', 1);
+
+/** Index of the ended runs of a workspace, in the order of their ends. Key: workspace id, place (`places.ts`). */
+export const endPlaces = defineRecord<null>('run-end', 1);
 
 /**
  * The newest run of a session whose output was deleted because of its age; the outputs of all older runs of that kind are already

@@ -51,6 +51,13 @@ test('the newest runs of the workspace are listed and can be deleted', async () 
   assert.deepEqual(await runs([]), [bad.id, good.id]);
   assert.deepEqual(await runs(['--limit', '1']), [bad.id]);
   assert.deepEqual(await runs(['--status', 'completed']), [good.id]);
+  assert.deepEqual(await runs(['--status', 'completed,failed']), [bad.id, good.id]);
+  assert.equal((await troupe(['runs', 'list', '--status', 'completed,over'])).exitCode, 2);
+  assert.deepEqual(await runs(['--by', bad.createdBy ?? '', '--finished-after', bad.finishedAt ?? '']), [
+    bad.id,
+  ]);
+  assert.deepEqual(await runs(['--by', 'nobody']), []);
+  assert.deepEqual(await runs(['--finished-before', good.finishedAt ?? '']), []);
   const env = { SERVICE_SESSION_ID: one.id };
   assert.deepEqual(await runs([], env), [good.id]);
   assert.deepEqual(await runs(['--all'], env), [bad.id, good.id]);

@@ -51,6 +51,16 @@ test('whenever a Python program is cancelled or interrupted while it opens somet
   assert.ok(ways >= 50, `${ways} ways`);
 });
 
+test('a Python program finds the runs that ended since its last poll, by status and member', async () => {
+  const { runs, since, before } = (await outcomeOf('ended_runs.py')) as {
+    runs: string[];
+    since: string[][];
+    before: string[];
+  };
+  assert.deepEqual(since, [runs, runs.slice(1)]);
+  assert.deepEqual(before, runs.slice(0, 1));
+});
+
 test('data frames have the types of their tables, exceptions can be pickled, and Jupyter gets the specification of a chart', async () => {
   const program = join(PROGRAMS, 'exact_values.py');
   await run(PYTHON, [program], { cwd: PACKAGE, env: { PYTHONPATH: PACKAGE } });

@@ -4,12 +4,14 @@ import { setImmediate as turnOver } from 'node:timers/promises';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import { AppError } from '#src/core/errors.ts';
 import { type AssetId, newId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
+import { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunDocument } from '#src/runs/run-document.ts';
 import type { RunQuery } from '#src/runs/run-lists.ts';
 import { type RunEnd, RunRepository } from '#src/runs/run-repository.ts';
 import type { RunKind } from '#src/wire/run.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
-import { runIndex } from '#storage/records/runs.ts';
+import { endPlaces, runIndex, userRuns } from '#storage/records/runs.ts';
+import { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 
@@ -264,6 +266,57 @@ test('the runs of a session with one status are found without reading its other 
   });
   assert.deepEqual(await found({ status: 'cancelled' }), { ids: [], looked: 0 });
   assert.deepEqual(await found({ status: 'running' }), { ids: [runs.at(-1)], looked: 1 });
+});
+
+test('the runs of a user, and those that ended in an interval, are found without reading others', async (t) => {
+  const { store } = await temporaryStore(t);
+  const { book } = openBook(t, store);
+  const begin = (by: string) => book.begin(WORKSPACE, SESSION, 'notebook', {}, null, undefined, by).runId;
+  for (let n = 0; n < 60; n++) book.finish(WORKSPACE, begin('ada'), COMPLETED);
+  const [first, second] = [begin('bob'), begin('bob')];
+  const later = Date.now() + 60_000;
+  t.mock.method(Date, 'now', () => later);
+  for (const run of [second, first]) book.finish(WORKSPACE, run, FAILED);
+  await store.durable();
+  const reads = t.mock.method(store, 'get');
+  const found = async (query: Partial<RunQuery>) => {
+    reads.mock.resetCalls();
+    const page = await book.reader.list(WORKSPACE, { limit: 10, ...query });
+    const { items } = JSON.parse(Buffer.from(page).toString()) as { items: RunDocument[] };
+    const looked = reads.mock.calls.filter(({ arguments: [kind] }) => kind.name === runIndex.name).length;
+    return { ids: items.map(({ id }) => id), looked };
+  };
+  const { finishedAt } = shown(book, second);
+  assert.ok(finishedAt !== null);
+  assert.deepEqual(await found({ createdBy: 'bob' }), { ids: [first, second], looked: 2 });
+  const ended = await found({ finishedAfter: finishedAt });
+  assert.deepEqual([ended.ids.toSorted(), ended.looked], [[first, second], 2]);
+  assert.deepEqual(await found({ finishedAfter: finishedAt, finishedBefore: finishedAt }), {
+    ids: [],
+    looked: 0,
+  });
+  assert.deepEqual(await found({ finishedBefore: '2020-01-01T00:00:00Z' }), { ids: [], looked: 0 });
+  assert.deepEqual(await found({ status: ['failed', 'running'] }), { ids: [first, second], looked: 2 });
+});
+
+test("a run's places by user and by end are written with its beginning and its end, and go with the run", async (t) => {
+  const { store } = await temporaryStore(t);
+  const { book } = openBook(t, store);
+  const removals = new Removals(store, (error) => assert.ifError(error));
+  const deletion = new RunDeletion(store, book, removals);
+  let flushes = 0;
+  store.onFlushed(() => flushes++);
+  const counts = () =>
+    [userRuns, endPlaces].map((kind) => [...store.listKeys(kind, WORKSPACE, [], 10)].length);
+  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {}, null, undefined, 'ada');
+  await store.durable();
+  assert.deepEqual([flushes, ...counts()], [1, 1, 0]);
+  book.finish(WORKSPACE, runId, COMPLETED);
+  await store.durable();
+  assert.deepEqual([flushes, ...counts()], [2, 1, 1]);
+  deletion.deleteEnded(WORKSPACE, [runId]);
+  await store.durable();
+  assert.deepEqual(counts(), [0, 0]);
 });
 
 function openBook(t: TestContext, store: Store) {

@@ -8,7 +8,7 @@ import { openStore, openStoreReader } from '#storage/open-store.ts';
 import { assetRecords } from '#storage/records/assets.ts';
 import { blobUses } from '#storage/records/blobs.ts';
 import { userWorkspaces } from '#storage/records/identity.ts';
-import { endedRuns, runIndex, runRecords, statusRuns } from '#storage/records/runs.ts';
+import { endedRuns, endPlaces, runIndex, runRecords, statusRuns, userRuns } from '#storage/records/runs.ts';
 import { startServerProcess } from '#test/support/child-server.ts';
 import { OWNER, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 
@@ -34,7 +34,9 @@ export async function writeOldStore(dataDir: string, runs: number): Promise<void
   for (let first = 0; first < runs; first += BATCH) {
     store.write((tx) => {
       for (let i = first; i < Math.min(first + BATCH, runs); i++) {
-        const document = { id: idOf('run', i), status: 'completed', createdAt: '2030-01-03T00:00:00.000Z' };
+        const at = '2030-01-03T00:00:00.000Z';
+        const members = { status: 'completed', createdAt: at, finishedAt: at, createdBy: 'ada' };
+        const document = { id: idOf('run', i), ...members };
         const record = {
           sessionId: sessionOf(i),
           status: 'completed',
@@ -85,7 +87,7 @@ export async function checkConvertedStore(dataDir: string, runs: number): Promis
   await using store = await openStoreReader(join(dataDir, 'store'));
   const count = (kind: Parameters<typeof store.listKeys>[0], partition = workspaceId) =>
     [...store.listKeys(kind, partition, [], Number.POSITIVE_INFINITY)].length;
-  for (const kind of [runRecords, runIndex, statusRuns, endedRuns])
+  for (const kind of [runRecords, runIndex, statusRuns, endedRuns, userRuns, endPlaces])
     assert.equal(count(kind), runs, kind.name);
   for (const kind of [oldBlobs, oldUses, defineRecord('counted-use', 1)])
     assert.equal(count(kind), 0, kind.name);

@@ -35,7 +35,10 @@ const WORKSPACE_COLUMNS: readonly Column<Run>[] = [
 
 interface ListOptions {
   readonly all?: boolean;
-  readonly status?: RunStatus;
+  readonly status?: readonly RunStatus[];
+  readonly by?: string;
+  readonly finishedAfter?: string;
+  readonly finishedBefore?: string;
   readonly limit: number;
   readonly metadata?: string;
 }
@@ -53,29 +56,36 @@ export const runs: CommandGroup = (program, context) => {
       new Argument('[session]', 'id of the session (default: SERVICE_SESSION_ID, else all sessions)'),
     )
     .option('--all', 'the runs of all sessions, also when SERVICE_SESSION_ID is set')
-    .addOption(new Option('--status <status>', 'only runs with this status').choices(RUN_STATUSES))
+    .addOption(
+      new Option(
+        '--status <status>',
+        `only runs with one of these statuses, such as completed,failed`,
+      ).argParser(statusesOf),
+    )
+    .option('--by <user>', 'only runs that this user has submitted')
+    .option('--finished-after <time>', 'only runs that ended at this time (RFC 3339) or later, by their ends')
+    .option('--finished-before <time>', 'only runs that ended before this time (RFC 3339), by their ends')
     .addOption(metadataFilterOption())
     .addOption(
       new Option('--limit <count>', 'how many of the workspace to list').default(50).argParser(countOf),
     )
-    .action(async (id: string | undefined, { all, status, limit, metadata }: ListOptions, command) => {
+    .action(async (id: string | undefined, { all, limit, by, ...options }: ListOptions, command) => {
       const client = connect(command);
+      const filters = { ...options, createdBy: by };
       const sessionId = all === true ? undefined : (id ?? readServiceAccess(context.env).sessionId);
       const found =
         sessionId === undefined
           ? await collect(
-              firstOf(
-                client.runs.each({ status, metadata, order: 'desc', limit: Math.min(limit, 100) }),
-                limit,
-              ),
+              firstOf(client.runs.each({ ...filters, order: 'desc', limit: Math.min(limit, 100) }), limit),
             )
-          : await collect(client.runs.each({ sessionId, status, metadata }));
+          : await collect(client.runs.each({ ...filters, sessionId }));
       printList(terminal, found, sessionId === undefined ? WORKSPACE_COLUMNS : COLUMNS, wantsJson(command));
     });
   examples(list, [
     'troupe runs list nb_01…',
     'troupe runs list --all --status failed',
     'troupe runs list --metadata ticket=7',
+    'troupe runs list --all --by ada --finished-after 2026-06-01T00:00:00Z',
     'troupe runs list --json | jq -r \'.[] | select(.status == "failed") | .id\'',
   ]);
 
@@ -211,6 +221,12 @@ async function* firstOf<T>(items: AsyncIterable<T>, count: number): AsyncGenerat
     yield item;
     if (--left === 0) return;
   }
+}
+
+function statusesOf(text: string): readonly RunStatus[] {
+  const statuses = text.split(',').map((word) => RUN_STATUSES.find((status) => status === word));
+  if (statuses.every((status) => status !== undefined)) return statuses;
+  throw new InvalidArgumentError(`Allowed choices are ${RUN_STATUSES.join(', ')}.`);
 }
 
 function countOf(text: string): number {

@@ -70,6 +70,7 @@ function defaultsOf(properties: Readonly<Record<string, TSchema>>): Record<strin
 function parseWord(property: TSchema, word: string): unknown {
   const type = 'type' in property ? property.type : undefined;
   if (type === 'integer') return /^-?\d{1,15}$/.test(word) ? Number(word) : word;
+  if (type === 'array') return word.split(',');
   if (type === 'boolean' && (word === 'true' || word === 'false')) return word === 'true';
   return word;
 }

@@ -44,6 +44,7 @@ export function parametersOf(route: Route, schemas: ComponentSchemas): Json[] {
       name,
       in: 'query',
       required: (route.query?.required?.includes(name) ?? false) && !('default' in schema),
+      ...('type' in schema && schema.type === 'array' && { style: 'form', explode: false }),
       schema: schemas.convert(schema, 'request'),
     })),
     ...Object.entries(route.headers ?? {})

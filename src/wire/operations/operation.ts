@@ -21,7 +21,7 @@ export interface OperationSpec {
   readonly requiredHeaders?: readonly string[];
   /** Whether the body is bytes of any type in place of JSON. */
   readonly takesBytes?: boolean;
-  /** An object of strings, integers, booleans and enums. A property with a `default` may be omitted. */
+  /** An object of strings, integers, booleans, enums, and lists of enums, whose values are separated by commas. A property with a `default` may be omitted. */
   readonly query?: QuerySchema;
   readonly body?: TSchema;
   /** Whether the body may be omitted. */

@@ -12,11 +12,13 @@ import { cellOutputRecords, notebookRecords, notebookSummaries } from '#storage/
 import {
   agentRuns,
   endedRuns,
+  endPlaces,
   environmentRuns,
   runIndex,
   runRecords,
   sessionRuns,
   statusRuns,
+  userRuns,
 } from '#storage/records/runs.ts';
 import { openSessionPlaces, sessionPlaces } from '#storage/records/sessions.ts';
 import { startChildServer } from '#test/support/child-server.ts';
@@ -35,7 +37,9 @@ const OF_RUNS: readonly RecordKind<unknown>[] = [
   runIndex,
   statusRuns,
   endedRuns,
+  endPlaces,
   environmentRuns,
+  userRuns,
   sessionRuns,
   agentRuns,
   assetRecords,

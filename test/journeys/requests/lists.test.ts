@@ -87,6 +87,52 @@ test('the runs of a workspace are found by status, session, environment, kind an
   await Promise.all([notebook.close(), other.close()]);
 });
 
+test('a client that polls finds ended runs by their ends, and the runs of a member', async () => {
+  const { id: workspaceId } = await server.client.workspaces.create({ name: 'Polled' });
+  const client = server.clientOf({ token: server.owner.token, workspaceId });
+  const notebook = await openNotebook({ client }, { good: '1', bad: '1 / 0' });
+  const [good, bad] = [await notebook.run(['good']), await notebook.run(['bad'])];
+  const { sessionId, runId: asked } = await prompted(client);
+  const last = await client.runs.get(asked);
+  const { list } = client.runs;
+  const all = [good.id, bad.id, asked];
+  const [first, second, third] = [good, bad, last].map(({ finishedAt }) => finishedAt ?? '');
+
+  assert.deepEqual(ids(await list({ finishedAfter: first })), all, 'the end itself is within the interval');
+  assert.deepEqual(ids(await list({ finishedAfter: first, finishedBefore: second })), [good.id]);
+  assert.deepEqual(ids(await list({ finishedBefore: third })), [good.id, bad.id]);
+  assert.deepEqual(ids(await list({ finishedAfter: second, order: 'desc' })), [asked, bad.id]);
+  assert.deepEqual(ids(await list({ finishedAfter: first, sessionId })), [asked]);
+  assert.deepEqual(ids(await list({ finishedAfter: first, createdAfter: good.createdAt })), [bad.id, asked]);
+  assert.deepEqual(ids(await list({ finishedAfter: first, status: ['running', 'failed'] })), [bad.id]);
+  assert.deepEqual(ids(await list({ status: ['completed', 'failed'] })), all);
+  assert.deepEqual(ids(await list({ status: ['failed', 'running'], sessionId: notebook.id })), [bad.id]);
+  assert.deepEqual(
+    ids(await list({ status: ['failed', 'completed'], sessionId: notebook.id, order: 'desc' })),
+    [bad.id, good.id],
+  );
+
+  const page = await list({ finishedAfter: first, limit: 2 });
+  assert.deepEqual(ids(page), [good.id, bad.id]);
+  await client.runs.delete(bad.id);
+  const rest = await list({ finishedAfter: first, limit: 2, after: page.nextCursor ?? '' });
+  assert.deepEqual([ids(rest), rest.nextCursor], [[asked], null]);
+  assert.equal(await refusalOf(list({ finishedAfter: first, after: good.id })), '400 invalid_cursor');
+  assert.equal(await refusalOf(list({ after: page.nextCursor ?? '' })), '400 invalid_cursor');
+  assert.equal(await refusalOf(list({ finishedAfter: 'yesterday' })), '400 invalid_request');
+  assert.equal(await refusalOf(list({ status: ['failed', 'failed'] })), '400 invalid_request');
+  assert.equal(await refusalOf(list({ status: [] })), '400 invalid_request');
+
+  assert.deepEqual(ids(await list({ createdBy: good.createdBy })), [good.id, asked]);
+  assert.deepEqual(ids(await list({ createdBy: good.createdBy, finishedAfter: third })), [asked]);
+  const ada = await memberOf(client, workspaceId, 'editor');
+  const { user } = await ada.me();
+  assert.deepEqual(ids(await list({ createdBy: user.id })), []);
+  const hers = await ada.executions.submit(notebook.id, { type: 'cells', cells: [{ cellId: 'good' }] });
+  await ada.waitForRun(hers.runId);
+  assert.deepEqual(ids(await list({ createdBy: user.id })), [hers.runId]);
+});
+
 test('the prompts of a private conversation appear to its creator and to owners of the workspace, and to nobody else', async () => {
   const { id: workspaceId } = await server.client.workspaces.create({ name: 'Private' });
   const owner = server.clientOf({ token: server.owner.token, workspaceId });

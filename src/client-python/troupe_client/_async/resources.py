@@ -221,7 +221,11 @@ class AsyncRuns:
         return (await self._transport.request("GET", f"{_path('runs', run_id)}/assets/{quote(asset_id, safe='')}")).content
 
     async def each(self, **filters: Any) -> AsyncIterator[Run]:
-        """Yields the runs of the workspace, the oldest first, without outputs unless `include="output"`."""
+        """
+        Yields the runs of the workspace, the oldest first, without outputs unless `include="output"`. Filters are those of the
+        API, such as `createdBy="ada"` and `status=["completed", "failed"]`. With `finishedAfter` or `finishedBefore` these are the
+        ended runs in the order of their ends.
+        """
         async for page in _pages(self._transport, "/api/v3/runs", RunPage, filters):
             for item in page.items:
                 yield item

@@ -250,8 +250,10 @@ def _unexpected(response: httpx2.Response, url: str, problem: str) -> ApiError:
 
 
 def _query(query: Query) -> dict[str, str]:
-    return {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in query.items()
-        if value is not None
-    }
+    return {name: _query_text(value) for name, value in query.items() if value is not None}
+
+
+def _query_text(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ",".join(str(one) for one in value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
