@@ -4,7 +4,7 @@
  * and a page shows only ends that no later commit of any worker can precede.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { ALONE, type Cluster } from '#src/cluster/cluster.ts';
+import type { Cluster } from '#src/cluster/cluster.ts';
 import { timeOfText, timeText } from '#src/core/ids.ts';
 import { endPlaces } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
@@ -15,16 +15,17 @@ const MAX_PAUSE_MS = 5;
 
 export class RunEnds {
   readonly #store: Store;
-  readonly #cluster: Pick<Cluster, 'askOthers' | 'onAsked'>;
+  readonly #cluster: Pick<Cluster, 'askOthers'> | undefined;
   /** The newest end of this process. */
   #newestMs = 0;
   /** No run of this process ends before this time any more. */
   #earliestMs = 0;
 
-  constructor(store: Store, cluster: Pick<Cluster, 'askOthers' | 'onAsked'> = ALONE) {
+  /** `cluster` is absent in a server of one process. */
+  constructor(store: Store, cluster?: Pick<Cluster, 'askOthers' | 'onAsked'>) {
     this.#store = store;
     this.#cluster = cluster;
-    cluster.onAsked('run-ends-settled', (afterMs) => this.#settle(Number(afterMs)));
+    cluster?.onAsked('run-ends-settled', (afterMs) => this.#settle(Number(afterMs)));
   }
 
   /**
@@ -46,8 +47,8 @@ export class RunEnds {
     const aheadMs = newestMs - Date.now() + 1;
     if (aheadMs > 0) await pause(Math.min(aheadMs, MAX_PAUSE_MS));
     const afterMs = Math.max(Date.now(), newestMs + 1);
-    const asked = this.#cluster.askOthers('run-ends-settled', afterMs);
-    const [own, others] = await Promise.all([this.#settle(afterMs), asked]);
+    const asked = this.#cluster?.askOthers('run-ends-settled', afterMs);
+    const [own, others = []] = await Promise.all([this.#settle(afterMs), asked]);
     this.#store.refresh();
     return timeText(Math.min(own, ...others.map(Number)));
   }
