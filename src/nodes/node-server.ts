@@ -13,7 +13,7 @@ import { type Fields, readFirstLine, sendLine, tune } from './protocol.ts';
 const HANDSHAKE_MS = 10_000;
 /** How long the other side of a connection that is over may take to close its end. */
 const FAREWELL_MS = 5000;
-/** Connections that have not said what they are for, of addresses from which no node has joined. */
+/** Connections that no node is known to have made, of addresses from which no node has joined. */
 const MAX_STRANGERS = 256;
 /** The same for one such IPv4 address, or one IPv6 network of 64 bits, because one machine may have all its addresses. */
 const MAX_OF_STRANGE_NETWORK = 64;
@@ -25,8 +25,8 @@ const MAX_NODE_ADDRESSES = 1024;
 const OF_NODE = 'node ';
 
 /**
- * The connections that have not said what they are for, counted from the moment they were accepted, before TLS. Those without a
- * certificate of the authority count until they are closed: a machine that enrols needs its connection for a moment only. When an
+ * The connections that no node is known to have made, counted from the moment they were accepted, before TLS. Those of a node count
+ * until its first line was accepted, and all others until they are closed: a machine that enrols needs its connection for a moment only. When an
  * address has its share, or all places are taken, the oldest connection of the address with the most makes room: a program that opens
  * connections and stays silent closes its own, and no connection of a node.
  */
@@ -54,7 +54,7 @@ export class Strangers {
     });
   }
 
-  /** Forgets a connection: a closed one, or one of a node that has sent its first line. */
+  /** Forgets a connection: a closed one, or one of a node whose first line was accepted. */
   release(address: string, port: number): void {
     this.#forget(`${address} ${port}`);
   }
@@ -139,14 +139,17 @@ export async function openNodeServer(options: NodeServerOptions): Promise<NodeSe
     tune(socket);
     socket.on('error', () => undefined); // 'close' follows
     const { remoteAddress: address = '', remotePort: port = 0 } = socket;
-    if (socket.authorized) strangers.remember(address);
-    const reading = readFirstLine(socket).finally(() => {
-      if (socket.authorized) strangers.release(address, port);
-    });
     try {
-      const { first, rest } = await reading;
-      if (isEnded) socket.destroy();
-      else await take(socket, first, rest);
+      const { first, rest } = await readFirstLine(socket);
+      if (isEnded) {
+        socket.destroy();
+        return;
+      }
+      await take(socket, first, rest);
+      if (!socket.authorized) return;
+      // Only now: the certificate of a node that was removed stays valid for TLS.
+      strangers.remember(address);
+      strangers.release(address, port);
     } catch (error) {
       const isTheirs = error instanceof ShapeError;
       log.warn(

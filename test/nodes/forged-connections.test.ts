@@ -427,8 +427,8 @@ test('a refused connection is closed, although the other side leaves it open', a
   });
 });
 
-test('a connection without a certificate counts until it is closed, also after its first line', async (t) => {
-  const authority = await makeAuthority();
+/** Opens 65 connections whose first lines are never accepted, and looks at which of them the server closes. */
+async function fillWithUnaccepted(t: TestContext, authority: Credentials, own: Partial<Credentials>) {
   const note = () => undefined;
   let taken = 0;
   const server = await openNodeServer({
@@ -446,6 +446,7 @@ test('a connection without a certificate counts until it is closed, also after i
       port,
       ca: authority.cert,
       checkServerIdentity: () => undefined,
+      ...own,
     });
     socket.on('error', () => undefined);
     t.after(() => void socket.destroy());
@@ -459,6 +460,15 @@ test('a connection without a certificate counts until it is closed, also after i
   all.push(await open());
   await eventually('the oldest makes room', () => all[0]!.destroyed);
   assert.equal(all.filter(({ destroyed }) => destroyed).length, 1);
+}
+
+test('a connection without a certificate counts until it is closed, also after its first line', async (t) =>
+  fillWithUnaccepted(t, await makeAuthority(), {}));
+
+test('a connection with the certificate of a node that was removed counts until it is closed', async (t) => {
+  const authority = await makeAuthority();
+  const { key, request } = await requestCertificate('removed');
+  await fillWithUnaccepted(t, authority, { key, cert: await signNode(authority, 'removed', request) });
 });
 
 test('the addresses of one IPv6 network have the share of one address, except for those of nodes', () => {
