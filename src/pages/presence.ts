@@ -22,6 +22,8 @@ export const MAX_PEOPLE = 50;
 export const MAX_AUTHORS = 20;
 export const MAX_CHANGED_CELLS = 20;
 const MAX_LABEL = 60;
+/** The beginning of a cell's code in which its first line is looked for. The code may have megabytes of blanks. */
+const MAX_LOOKED_CHARS = 4096;
 /** Changes within this time are one message. */
 const GATHER_MS = 100;
 
@@ -83,16 +85,19 @@ export class Presence {
     const key = `${author.isAgent} ${author.userId}`;
     const earlier = this.#authors.get(key)?.cells ?? [];
     const cells = new Map<string, ChangedCell>();
-    for (const change of changes)
-      if ('cellId' in change && change.type !== 'move-cell')
+    // One request may make ten thousand changes. Only the last ones are looked at, because only their cells are remembered.
+    for (let at = changes.length - 1; at >= 0 && cells.size < MAX_CHANGED_CELLS; at--) {
+      const change = changes[at]!;
+      if ('cellId' in change && change.type !== 'move-cell' && !cells.has(change.cellId))
         cells.set(change.cellId, this.#cellOf(change, earlier));
+    }
     if (cells.size === 0) return;
     const others = earlier.filter(({ cellId }) => !cells.has(cellId));
     this.#authors.delete(key);
     this.#authors.set(key, {
       ...author,
       at: timestamp(),
-      cells: [...[...cells.values()].reverse(), ...others].slice(0, MAX_CHANGED_CELLS),
+      cells: [...cells.values(), ...others].slice(0, MAX_CHANGED_CELLS),
     });
     for (const oldest of this.#authors.keys()) {
       if (this.#authors.size <= MAX_AUTHORS) break;
@@ -127,7 +132,9 @@ export class Presence {
     earlier: readonly ChangedCell[],
   ) {
     const cell = this.#live.view.get(cellId);
-    const [line = ''] = cell?.code.trim().split('\n', 1) ?? [];
+    const [line = ''] = cutText(cell?.code ?? '', 0, MAX_LOOKED_CHARS)
+      .trim()
+      .split('\n', 1);
     const label =
       cell === undefined
         ? (earlier.find((one) => one.cellId === cellId)?.label ?? '')

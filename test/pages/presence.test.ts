@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
-import { MAX_AUTHORS, Presence } from '#src/pages/presence.ts';
+import { MAX_AUTHORS, MAX_CHANGED_CELLS, Presence } from '#src/pages/presence.ts';
 import type { NotebookPresence } from '#src/wire/presence.ts';
 import { RecordingSink } from '../events/recording-sink.ts';
 
@@ -53,4 +53,53 @@ test('a presence that the last follower has left asks nothing of the server any 
   following.close();
   t.mock.timers.tick(60_000);
   assert.equal(asked, 2);
+});
+
+test('of ten thousand changes only the last cells are looked at, each once', () => {
+  let looks = 0;
+  const get = (id: string) => {
+    looks++;
+    return { id, code: `\n# ${id}\n${' '.repeat(1000)}`, options: {} };
+  };
+  const presence = new Presence({ view: { get } } as unknown as LiveNotebook, PORTS, () => []);
+  const change = (cellId: string) => ({ type: 'set-code', cellId, code: '' }) as const;
+  const changes = Array.from({ length: 10_000 }, (_, i) => change(`cell-${Math.floor(i / 2)}`));
+  presence.changed(changes, { userId: 'ada', isAgent: false });
+  assert.equal(looks, MAX_CHANGED_CELLS);
+  presence.changed(
+    Array.from({ length: 10_000 }, () => change('one')),
+    { userId: 'ada', isAgent: false },
+  );
+  assert.equal(looks, MAX_CHANGED_CELLS + 1);
+  const sink = new RecordingSink();
+  presence.follow(PLACE, sink, () => {}).close();
+  const [, state = ''] = sink.text.trim().split('\n\n');
+  const { changes: shown } = JSON.parse(state.slice('data: '.length)) as NotebookPresence;
+  const last = ['one', ...Array.from({ length: MAX_CHANGED_CELLS - 1 }, (_, i) => `cell-${4999 - i}`)];
+  assert.deepEqual(
+    shown[0]?.cells,
+    last.map((cellId) => ({ cellId, label: `# ${cellId}`, isDeleted: false })),
+  );
+});
+
+test('the first line of a cell is looked for in the beginning of its code', () => {
+  const codes: Readonly<Record<string, string>> = {
+    near: `${' \n'.repeat(1000)}x = 1\n`,
+    far: `${' \n'.repeat(1e6)}x = 1\n`,
+  };
+  const get = (id: string) => ({ id, code: codes[id], options: {} });
+  const presence = new Presence({ view: { get } } as unknown as LiveNotebook, PORTS, () => []);
+  const changes = Object.keys(codes).map((cellId) => ({ type: 'set-config', cellId, config: {} }) as const);
+  presence.changed(changes, { userId: 'ada', isAgent: false });
+  const sink = new RecordingSink();
+  presence.follow(PLACE, sink, () => {}).close();
+  const [, state = ''] = sink.text.trim().split('\n\n');
+  const { changes: shown } = JSON.parse(state.slice('data: '.length)) as NotebookPresence;
+  assert.deepEqual(
+    shown[0]?.cells.map(({ cellId, label }) => [cellId, label]),
+    [
+      ['far', ''],
+      ['near', 'x = 1'],
+    ],
+  );
 });
