@@ -1,6 +1,6 @@
 /** The panel for packages of marimo's page. It shows and changes the packages that all notebooks of the workspace have. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { ShapeError, textUpTo } from '#src/confined/json-shape.ts';
+import { asRecord, ShapeError, textUpTo } from '#src/confined/json-shape.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import { outcomeOf, type PanelCall, type PanelOperation } from './panel.ts';
@@ -48,6 +48,15 @@ export const PACKAGE_PANEL: ReadonlyMap<string, Operation> = new Map<string, Ope
     },
   ],
   ['api/packages/add', { method: 'POST', access: 'edit', handle: add }],
+  ['api/packages/install', { method: 'POST', access: 'edit', handle: install }],
+  [
+    'api/packages/installation',
+    {
+      method: 'GET',
+      access: 'view',
+      handle: (packages, { workspaceId }) => ({ installation: packages.list(workspaceId).installation }),
+    },
+  ],
   ['api/packages/remove', { method: 'POST', access: 'edit', handle: remove }],
   [
     'api/packages/sandbox',
@@ -65,14 +74,34 @@ function leaf({ name, version }: ShownPackage) {
 
 function add(packages: WorkspacePackages, call: PanelCall, body: Readonly<Record<string, unknown>>) {
   const requirements = splitRequirements(asRequirements(body.package, 'package'));
+  return outcomeOf(() => addAll(packages, call, requirements));
+}
+
+/** Installs the packages that the page has found missing. The answer says whether an installation is under way, so that the page waits. */
+function install(
+  packages: WorkspacePackages,
+  call: PanelCall,
+  body: Readonly<Record<string, unknown>>,
+): Promise<unknown> {
+  const requirements = missingRequirements(body);
   return outcomeOf(async () => {
-    const adding = packages.add(call, requirements, (added) =>
-      call.note(...added.map((target) => ({ action: 'package.add', target, outcome: 'done' }) as const)),
-    );
-    adding.catch(() => {}); // the panel shows the packages once they are there
-    const { openSessions } = await within(adding);
-    return { restartRequired: openSessions.includes(call.notebookId) };
+    try {
+      return await addAll(packages, call, requirements);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'installation_in_progress') throw error;
+      return { success: false, isInstalling: true, requirements };
+    }
   });
+}
+
+/** Resolves once the packages are there. Rejects as `WorkspacePackages.add` does, and when it takes too long. */
+async function addAll(packages: WorkspacePackages, call: PanelCall, requirements: readonly string[]) {
+  const adding = packages.add(call, requirements, (added) =>
+    call.note(...added.map((target) => ({ action: 'package.add', target, outcome: 'done' }) as const)),
+  );
+  adding.catch(() => {}); // the panel shows the packages once they are there
+  const { openSessions } = await within(adding);
+  return { restartRequired: openSessions.includes(call.notebookId) };
 }
 
 function remove(packages: WorkspacePackages, call: PanelCall, body: Readonly<Record<string, unknown>>) {
@@ -103,6 +132,25 @@ async function within<T>(adding: Promise<T>): Promise<T> {
   }
 }
 
+/** Reads the missing packages of a page: their names, with the version of each or an empty text. */
+function missingRequirements({ versions, source }: Readonly<Record<string, unknown>>): readonly string[] {
+  if (source !== undefined && source !== 'kernel')
+    throw new ShapeError('source is not kernel: packages of the server itself are not installed from a page');
+  const entries = Object.entries(asRecord(versions, 'versions'));
+  requireFew(
+    'versions',
+    entries.map(([name]) => name),
+  );
+  const requirements = entries.map(([name, sent]) => {
+    const version = asPackage(sent, `versions.${name}`);
+    if (!/^[\w.!+*-]*$/.test(version))
+      throw new ShapeError(`versions has a version that is none: ${version}`);
+    return version === '' || version === 'latest' ? name : `${name}==${version}`;
+  });
+  requireFew('versions', requirements);
+  return requirements;
+}
+
 /**
  * Returns the requirements that a person has written into one line, with white space between them. A line with a marker or an
  * address is one requirement.
@@ -115,10 +163,15 @@ function splitRequirements(text: string): readonly string[] {
   // characters.
   const spaced = line.replace(/\s+/g, ' ');
   const requirements = isOne ? [line] : spaced.replace(/ ?([=<>!~]+|,|\[) ?| (?=\])/g, '$1').split(' ');
-  if (requirements[0] === '') throw new ShapeError('package is empty');
+  requireFew('package', requirements);
+  return requirements;
+}
+
+/** Throws `ShapeError` for no requirements, too many, or one that is too long. */
+function requireFew(where: string, requirements: readonly string[]): void {
+  if ((requirements[0] ?? '') === '') throw new ShapeError(`${where} is empty`);
   if (requirements.length > MAX_REQUIREMENTS)
-    throw new ShapeError(`package names more than ${MAX_REQUIREMENTS} packages`);
+    throw new ShapeError(`${where} names more than ${MAX_REQUIREMENTS} packages`);
   if (requirements.some(({ length }) => length > MAX_REQUIREMENT_CHARS))
     throw new ShapeError(`a requirement has more than ${MAX_REQUIREMENT_CHARS} characters`);
-  return requirements;
 }

@@ -52,6 +52,8 @@ export function connectionScript(settings: string): string {
     wake();
   });
   window.addEventListener('online', wake);
+  // Other scripts of the page (page-installs.ts) give it messages in this way, as if the server had sent them.
+  window.addEventListener('troupe-message', ({ detail }) => emit(detail.op, detail.data));
   for (const kind of ['keydown', 'input', 'paste', 'cut', 'drop'])
     document.addEventListener(kind, (event) => {
       const cell = event.target?.closest?.('[id^="cell-"]');

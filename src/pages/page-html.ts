@@ -7,8 +7,10 @@ import { PAGE_CONFIG } from './page-config.ts';
 import { connectionScript } from './page-connection.ts';
 import { copyScript } from './page-copies.ts';
 import { downloadScript } from './page-downloads.ts';
+import { installScript } from './page-installs.ts';
 import { hiddenParts } from './page-parts.ts';
 import { refusalScript } from './page-refusals.ts';
+import { restartScript } from './page-restarts.ts';
 
 export interface PageOptions {
   readonly title: string;
@@ -101,7 +103,14 @@ export async function pageDocument(options: PageOptions): Promise<PageDocument> 
     .replace("'{{ mount_config }}'", () => scriptJson(mount))
     .replace('<head>', () => {
       const settings = scriptJson({ address, pageToken });
-      const scripts = [connectionScript, downloadScript, copyScript, refusalScript]
+      const scripts = [
+        connectionScript,
+        downloadScript,
+        copyScript,
+        installScript,
+        refusalScript,
+        restartScript,
+      ]
         .map((script) => script(settings))
         .join('\n');
       return `<head><style>${hiddenParts()}</style><script>${scripts}</script>`;

@@ -68,6 +68,10 @@ const MAX_DELIVERY_MS = 5000;
  */
 const MAX_PAGES = 200;
 
+/** The limits of the request with which a page installs missing packages. */
+const MAX_OFFERED_PACKAGES = 50;
+const MAX_PACKAGE_CHARS = 300;
+
 /** The name and the description of a message that the page shows at its top or in a corner. */
 interface Notice {
   readonly title: string;
@@ -431,6 +435,9 @@ export class PageHub implements NotebookFollower {
       case 'variables':
         this.#broadcast(variablesMessage(this.#live.view.variables));
         return;
+      case 'missing-package-alert':
+        this.#offerPackages(message.packages);
+        return;
       case 'function-call-result':
       case 'completion-result':
       case 'other': {
@@ -505,6 +512,14 @@ export class PageHub implements NotebookFollower {
   wake(): void {
     this.#work.wake();
     this.#presence.tell();
+  }
+
+  /** Tells the pages of those who may install packages which ones an import needs. */
+  #offerPackages(named: readonly string[]): void {
+    const packages = named.filter(({ length }) => length <= MAX_PACKAGE_CHARS).slice(0, MAX_OFFERED_PACKAGES);
+    if (packages.length === 0) return;
+    const message: PageMessage = ['missing-package-alert', { packages, isolated: true, source: 'kernel' }];
+    for (const page of this.#pages.values()) if (page.access === 'edit') this.#send(page, message);
   }
 
   #alert(notice: Notice): void {

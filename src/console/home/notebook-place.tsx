@@ -150,13 +150,15 @@ interface PageConnection {
 
 /**
  * The connection of marimo's page in the frame, as that page tells it (src/pages/page-connection.ts). Any script there may send the
- * message, so it only changes what the bar says.
+ * message, so it only changes what the bar says. After a restart of the kernel that page asks to be loaded again (page-restarts.ts).
  */
 function useConnection(frame: { readonly current: HTMLIFrameElement | null }): PageConnection {
   const connection = useSignal<PageConnection>({ isAway: false, isUnsaved: false });
   useEffect(() => {
     const take = ({ source, data }: MessageEvent) => {
       if (source === null || source !== frame.current?.contentWindow) return;
+      // Without a fragment, because a browser that finds the same address with another fragment loads nothing.
+      if (data?.type === 'troupe-reload' && frame.current !== null) frame.current.src = frameUrl();
       if (data?.type !== 'troupe-connection') return;
       connection.value = { isAway: data.isAway === true, isUnsaved: data.isUnsaved === true };
     };

@@ -1,8 +1,10 @@
 /** The panel for packages of a notebook's page, with an index on loopback. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { cellOf, notebookIn, openBrowser, withoutBrowser } from '#test/support/browser.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { NotebookPageClient } from '#test/support/notebook-page.ts';
+import { eventually } from '#test/support/processes.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { startPackageIndex } from '#test/support/stand-ins/package-index.ts';
 
@@ -11,6 +13,7 @@ const index = await startPackageIndex(test, [
   { name: 'greeting', version: '2.0', code: 'text = "good day"' },
   { name: 'needing', version: '1.0', code: '', requires: ['greeting>=2'] },
 ]);
+index.add({ name: 'rarity', version: '1.5', code: 'text = "it is rare"' });
 const server = await startServer(test, { TROUPE_PACKAGES: 'true', TROUPE_PACKAGE_INDEX: index.url });
 const { client, baseUrl } = server;
 
@@ -128,5 +131,111 @@ test('a line names up to 50 packages of 300 characters, and a refusal is shown w
     assert.ok((error ?? '').length > 10, wrong);
   }
   assert.deepEqual((await client.packages.list()).items, []);
+  await notebook.close();
+});
+
+interface Installed extends Outcome {
+  readonly isInstalling?: boolean;
+}
+
+test('a missing package is offered to those who may edit, who install it for the workspace, with bounds', async () => {
+  const notebook = await openNotebook(server, { a: 'import greeting\nprint(greeting.text)', b: '"later"' });
+  await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
+  await using viewer = await NotebookPageClient.open(client, baseUrl, notebook.id, { access: 'view' });
+  await page.follow();
+  await viewer.follow();
+  await page.do('kernel/run', { cellIds: ['a'], codes: ['import greeting\nprint(greeting.text)'] });
+  const offer = await page.next(({ op }) => op === 'missing-package-alert');
+  assert.deepEqual([offer.packages, offer.isolated, offer.source], [['greeting'], true, 'kernel']);
+  await page.do('kernel/run', { cellIds: ['b'], codes: ['"later"'] });
+  await viewer.next(({ op, cell_id, output }) => op === 'cell-op' && cell_id === 'b' && output != null);
+  assert.equal(
+    viewer.messages.some(({ op }) => op === 'missing-package-alert'),
+    false,
+  );
+  const install = (versions: unknown, source = 'kernel') =>
+    page.send('packages/install', { manager: 'pip', versions, source });
+  const refused: readonly unknown[] = [
+    null,
+    {},
+    { greeting: '1.0; x' },
+    { greeting: 1 },
+    { ['g'.repeat(301)]: '' },
+    { ['g'.repeat(298)]: '1.0' },
+    Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`nothing-${i}`, ''])),
+  ];
+  for (const versions of refused)
+    assert.equal((await install(versions)).status, 400, JSON.stringify(versions));
+  assert.equal((await install({ greeting: '' }, 'server')).status, 400);
+  assert.equal((await viewer.send('packages/install', { versions: { greeting: '' } })).status, 403);
+  const wrong = (await (await install({ 'no-such-package': '' })).json()) as Installed;
+  assert.deepEqual([wrong.success, wrong.isInstalling], [false, undefined]);
+  assert.match(wrong.error ?? '', /no-such-package/);
+  const done = (await (await install({ greeting: '1.0' })).json()) as Installed;
+  assert.deepEqual(done, { success: true, restartRequired: true });
+  assert.deepEqual(
+    (await client.packages.list()).items.map(({ requirement }) => requirement),
+    ['greeting==1.0'],
+  );
+  const { items: entries } = await client.audit({});
+  assert.ok(entries.some(({ action, target }) => action === 'package.add' && target === 'greeting==1.0'));
+  await client.packages.remove('greeting');
+  await notebook.close();
+});
+
+test('a page whose installation waits for another one is told so', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
+  index.add({ name: 'slow', version: '1.0', code: '' });
+  const release = index.hold();
+  const first = page.send('packages/install', { versions: { slow: '' } });
+  const installation = async () => Object(await read(page, 'installation')).installation;
+  await eventually('the installation is shown', async () => (await installation()) !== null);
+  assert.deepEqual((await installation()).requirements, ['slow']);
+  const second = await page.send('packages/install', { versions: { greeting: '' } });
+  assert.deepEqual(await second.json(), { success: false, isInstalling: true, requirements: ['greeting'] });
+  release();
+  assert.equal(((await (await first).json()) as Installed).success, true);
+  assert.equal(await installation(), null);
+  await client.packages.remove('slow');
+  await notebook.close();
+});
+
+test('in a browser, the page offers to install a missing package, says how that goes, and restarts the kernel', {
+  skip: withoutBrowser,
+}, async (t) => {
+  const browser = await openBrowser(t);
+  const notebook = await openNotebook(server, { a: 'import rarity\nprint(rarity.text)' });
+  const { url } = await client.notebookSessions.page(notebook.id);
+  const { page, complaints } = await browser.openPath(server, url);
+  await cellOf(page, 'a').getByTestId('run-button').first().click();
+  await notebookIn(page).getByTestId('install-packages-button').click();
+  await notebookIn(page).getByText('installed for all notebooks of the workspace').first().waitFor();
+  await notebookIn(page).getByRole('button', { name: 'Restart Kernel' }).first().click();
+  const confirm = notebookIn(page).getByRole('button', { name: /^(confirm )?restart$/i });
+  await confirm.first().click();
+  await eventually('the new kernel is asked', async () => {
+    const frame = page.frames().find((one) => one.url().endsWith('/page/'));
+    return frame !== undefined && (await notebookIn(page).getByText('Restart Kernel').count()) === 0;
+  });
+  await cellOf(page, 'a').getByTestId('run-button').first().click();
+  await cellOf(page, 'a').getByText('it is rare').first().waitFor();
+  assert.deepEqual(
+    complaints.filter((one) => one.includes('pypi')),
+    [],
+  );
+  assert.equal(await notebookIn(page).locator('#troupe-refusals').count(), 0);
+  await client.packages.remove('rarity');
+  await notebook.close();
+});
+
+test('a server that installs no packages says so to a page that wants to install one', async (t) => {
+  const without = await startServer(t, { TROUPE_PACKAGES: 'false' });
+  const notebook = await openNotebook(without, { a: '1' });
+  await using page = await NotebookPageClient.open(without.client, without.baseUrl, notebook.id);
+  const answer = await page.send('packages/install', { versions: { greeting: '' } });
+  const { success, error } = (await answer.json()) as Installed;
+  assert.equal(success, false);
+  assert.match(error ?? '', /installs no packages|packages/i);
   await notebook.close();
 });

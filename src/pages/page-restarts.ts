@@ -1,0 +1,21 @@
+/**
+ * Returns a script for the page that loads it again after a restart of the kernel. marimo's page would do that itself, but a page without
+ * an origin is a stranger to its own address: the browser sends no cookie with the request, and the frame would stay empty. So the page
+ * around it is asked to load the frame again. A page that is not in a frame loads itself.
+ *
+ * `settings` is JSON that is safe within a script element, with the `address` of the page.
+ */
+export function restartScript(settings: string): string {
+  return `(() => {
+  const { address } = ${settings};
+  const ask = window.fetch;
+  window.fetch = async (input, init) => {
+    const response = await ask(input, init);
+    const url = input instanceof Request ? input.url : String(input);
+    const isRestart = response.ok && url.startsWith(address + 'api/kernel/restart_session');
+    if (!isRestart || window.parent === window) return response;
+    window.parent.postMessage({ type: 'troupe-reload' }, new URL(address).origin);
+    return new Promise(() => {}); // the page ends here, and must not load itself meanwhile
+  };
+})();`;
+}
