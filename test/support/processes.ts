@@ -31,7 +31,7 @@ export function processFact(pid: number): ProcessFact | undefined {
   }
 }
 
-/** Returns all descendants of a process. */
+/** Returns all descendants of a process, the oldest first. Pids do not tell: the system begins with small ones again. */
 export function descendants(root: number): ProcessFact[] {
   const all = readdirSync('/proc').flatMap((name) => {
     const fact = /^\d+$/.test(name) ? processFact(Number(name)) : undefined;
@@ -44,7 +44,7 @@ export function descendants(root: number): ProcessFact[] {
     found.push(...children);
     open.push(...children.map((child) => child.pid));
   }
-  return found;
+  return found.sort((a, b) => Number(a.startedAt) - Number(b.startedAt) || a.pid - b.pid);
 }
 
 /**
@@ -110,16 +110,17 @@ export async function gone(processes: readonly ProcessFact[], withinMs = 60_000)
   });
 }
 
-/** Returns the kernel host of a server: its guardian, the zygote that forks the kernels, and its next generation if it is there. */
+/**
+ * Returns the kernel host of a server: its guardian, the zygote that forks the kernels, and its next generation if it is there. Of
+ * several hosts in one process it is the newest.
+ */
 export function kernelHostOf(serverPid: number): { guardian: number; zygote: number; preload?: number } {
   const all = descendants(serverPid);
   // The server has other children, but these have no children of their own. A lane has several hosts.
   const ofLane = serverPid === process.pid ? LANE?.guardian : undefined;
   const isGuardian = ({ pid, parent }: ProcessFact) => parent === serverPid && (ofLane ?? pid) === pid;
-  const zygote = all.find(
-    ({ parent }) => parent !== serverPid && all.some((p) => p.pid === parent && isGuardian(p)),
-  );
-  const guardian = all.find(({ pid }) => pid === zygote?.parent);
+  const guardian = all.findLast((one) => isGuardian(one) && all.some(({ parent }) => parent === one.pid));
+  const zygote = all.find(({ parent }) => parent === guardian?.pid); // it adopts others later
   if (guardian === undefined || zygote === undefined) throw new Error('the server has no kernel host');
   const preload = all.find(({ name, parent }) => parent === zygote.pid && name === 'troupe-preload');
   return { guardian: guardian.pid, zygote: zygote.pid, ...(preload && { preload: preload.pid }) };
