@@ -20,6 +20,7 @@
  * but the state. catch-up.ts makes the frames that a subscriber gets before the live ones.
  */
 import { randomBytes } from 'node:crypto';
+import { joined } from '#src/core/joined-bytes.ts';
 import { inSlices } from '#src/core/slices.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import { Audience } from './audience.ts';
@@ -233,7 +234,7 @@ export class PublishedStream<Event extends Frameable> {
 
   /** Encodes a large frame in slices. */
   async #make(frame: Frame, pieces: LargeFrame): Promise<void> {
-    const bytes = await inSlices(joined(pieces));
+    const bytes = await inSlices(wholeOf(pieces));
     frame.content = bytes;
     this.#gatedLength += bytes.byteLength;
   }
@@ -305,11 +306,11 @@ function bytesOf(frames: readonly Frame[]): Uint8Array {
 }
 
 /** Returns a whole frame, in steps of one piece. */
-function* joined(frame: LargeFrame): Generator<undefined, Uint8Array> {
+function* wholeOf(frame: LargeFrame): Generator<undefined, Uint8Array> {
   const pieces: Uint8Array[] = [];
   for (const piece of frame) {
     pieces.push(piece);
     yield;
   }
-  return Buffer.concat(pieces);
+  return yield* joined(pieces);
 }

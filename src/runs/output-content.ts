@@ -1,7 +1,7 @@
 /** The bytes of a large output: of the image in a data URL, or of the output's text. */
 import { createHash } from 'node:crypto';
 import { cutText, placeToCut } from '#src/core/cut-text.ts';
-import { writeJson } from '#src/core/json/json-write.ts';
+import { joinedJson } from '#src/core/json/json-write.ts';
 import { inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import { type Blob, encodeBlob } from '#storage/records/blobs.ts';
 
@@ -53,7 +53,7 @@ export async function contentOf(data: unknown): Promise<{ bytes: Uint8Array; sha
       ? new OutputContents().of(data)
       : { bytes: Buffer.concat(content.parts), sha256: content.sha256 };
   }
-  const bytes = Buffer.concat(await inSlices(writeJson(data)));
+  const bytes = await inSlices(joinedJson(data));
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { parseTrustedJson } from '#src/core/json/json-parse.ts';
 import { findJsonExcess, MAX_PIECE_BYTES } from '#src/core/json/json-scan.ts';
-import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
+import { isShortJson, joinedJson, writeJson } from '#src/core/json/json-write.ts';
 import { atOnce, inSlices } from '#src/core/slices.ts';
-import { encodeUtf8 } from '#src/core/utf8.ts';
+import { decodeUtf8, encodeUtf8 } from '#src/core/utf8.ts';
 import { SeededRandom } from '#test/support/random.ts';
 
 const parse = (text: string) => atOnce(parseTrustedJson(Buffer.from(text)));
@@ -126,4 +126,23 @@ test('the limit of short JSON counts its characters', () => {
   assert.equal(isShortJson({ a: ['x'.repeat(50)] }, 100), true);
   assert.equal(isShortJson({ a: ['x'.repeat(100)] }, 100), false);
   assert.equal(isShortJson(Array(20).fill(0), 100), false);
+});
+
+test('UTF-8 becomes text in steps, wherever its characters are cut', () => {
+  const text = `\ufeff${'aä€😀'.repeat(100_000)}`;
+  const steps = decodeUtf8(Buffer.from(text));
+  let count = 0;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) count++;
+  assert.equal(step.value, text);
+  assert.ok(count > 5, `${count} steps`);
+});
+
+test('the pieces of long JSON and of long UTF-8 are put together in steps', (t) => {
+  const concat = t.mock.method(Buffer, 'concat');
+  const text = 'ä'.repeat(2 * 2 ** 20);
+  const [bytes, json] = [atOnce(encodeUtf8(text)), atOnce(joinedJson([text]))];
+  assert.equal(concat.mock.callCount(), 0);
+  assert.equal(bytes.toString(), text);
+  assert.equal(json.toString(), JSON.stringify([text]));
 });

@@ -4,6 +4,7 @@
  */
 
 import { cutText, placeToCut } from '../cut-text.ts';
+import { joined } from '../joined-bytes.ts';
 
 /** A value whose JSON is about this long, or shorter, is written at once. */
 const MAX_PIECE_CHARS = 32 * 1024;
@@ -106,6 +107,11 @@ export function* writeJson(value: unknown): Generator<undefined, Uint8Array[]> {
     yield;
   }
   return pieces;
+}
+
+/** Returns what `writeJson` returns, as one piece. */
+export function* joinedJson(value: unknown): Generator<undefined, Buffer> {
+  return yield* joined(yield* writeJson(value));
 }
 
 /** Yields the pieces of `writeJson` one by one, on demand. */

@@ -4,7 +4,7 @@
  */
 
 import { STATUS_CODES } from 'node:http';
-import { writeJson } from '#src/core/json/json-write.ts';
+import { joinedJson } from '#src/core/json/json-write.ts';
 import { inSlices } from '#src/core/slices.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import { variesByEncoding } from './compress.ts';
@@ -89,7 +89,7 @@ export async function encodeInSlices(
   { value, ...reply }: JsonReply,
   workspaceId: string | undefined,
 ): Promise<BytesReply> {
-  const bytes = Buffer.concat(await inSlices(writeJson(value), workspaceId));
+  const bytes = await inSlices(joinedJson(value), workspaceId);
   return { ...reply, kind: 'bytes', contentType: 'application/json', bytes };
 }
 
