@@ -113,6 +113,15 @@ export function messageFrame(op: string, data: Readonly<Record<string, unknown>>
   return typeof frame === 'string' ? Buffer.from(frame) : Buffer.concat([...frame]);
 }
 
+/** Returns the frames of short messages, one after the other. */
+export function messageFrames(
+  messages: readonly (readonly [op: string, data: Readonly<Record<string, unknown>>])[],
+): Buffer {
+  return Buffer.from(
+    messages.map(([op, data]) => `data: ${JSON.stringify({ op, data: { op, ...data } })}\n\n`).join(''),
+  );
+}
+
 /** Returns one message for a page as a frame that is encoded when it is sent. Its values must not change. */
 export function lateFrame(op: string, data: Readonly<Record<string, unknown>>): string | LargeFrame {
   return dataFrame({ op, data: { op, ...data } });

@@ -50,7 +50,7 @@ function openNotebook(t: TestContext, cellIds: readonly string[], budgetBytes = 
   live.apply(cellIds.map((id) => cellOp(id, { output: output('text/html', LARGE) })));
   const budget = new StreamBudget(budgetBytes);
   const cutOffs: string[] = [];
-  const ports = { budget, onCutOff: (reason: string) => cutOffs.push(reason) };
+  const ports = { budget, interrupt: () => {}, onCutOff: (reason: string) => cutOffs.push(reason) };
   const hub = new PageHub(live, ports as unknown as PageHubPorts, () => {});
   const subscriptions: Subscription[] = [];
   const attach = (sink: EventSink) => {
@@ -225,4 +225,24 @@ test('a layout that is too long is refused before its JSON is made', (t) => {
   hub.saveLayout(caller, layoutWith(Array.from({ length: 24_000 }, () => 1)));
   assert.match(String(live.document.serialization.app.options.layout_file), /^data:/);
   assert.ok(times > 0);
+});
+
+test('ten thousand cells that wait for their run are shown to a page in a few large pieces', async (t) => {
+  const { hub, attach } = openNotebook(t, []);
+  const sink = Object.assign(new SlowSink(), { isFast: true });
+  const subscription = attach(sink);
+  const cells = Array.from({ length: 10_000 }, (_, n) => ({ cellId: `cell-${n}`, code: '1' }));
+  const shown = async (count: number) => {
+    while (sink.story.length < 2 + count) {
+      subscription.writable();
+      await nextTurn();
+    }
+  };
+  hub.run({ pageId: 'page', userId: 'ada' }, cells);
+  await shown(cells.length);
+  assert.ok(sink.pieces.length < 100, `${sink.pieces.length} pieces`);
+  hub.interrupt(); // they do not wait any more
+  await shown(2 * cells.length);
+  assert.ok(sink.pieces.length < 200, `${sink.pieces.length} pieces`);
+  assert.deepEqual([...new Set(sink.story)], ['kernel-ready', 'variables', 'cell-op']);
 });
