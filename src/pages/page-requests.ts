@@ -14,6 +14,8 @@ import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
 import { asDocumentChange } from '#src/confined/kernel/message-decoders.ts';
 import type { CellConfig, DocumentChange } from '#src/confined/kernel/messages.ts';
 import type { PageAccess } from '#src/core/page-access.ts';
+import { inSlices } from '#src/core/slices.ts';
+import { decodeUtf8 } from '#src/core/utf8.ts';
 import { configOf, withConfig } from '#src/notebook/document.ts';
 import { type LiveNotebook, MAX_APP_OPTIONS_CHARS } from '#src/notebook/live-notebook.ts';
 import type { ExportRequest, NotebookFile, WritableFormat } from '#src/notebook/notebook-files.ts';
@@ -179,7 +181,7 @@ export const PAGE_OPERATIONS: ReadonlyMap<string, PageOperation> = new Map([
     'api/kernel/read_code',
     post('view', async ({ exportAs }) => {
       const { content } = await exportAs({ format: 'py' });
-      return { json: { contents: Buffer.from(content).toString() } };
+      return { json: { contents: await inSlices(decodeUtf8(content)) } };
     }),
   ],
   [

@@ -13,7 +13,7 @@ import { isSecureOrigin, publicOriginOf } from '../edge/origin.ts';
 import { auditContextOf } from '../handlers/audited-routes.ts';
 import { type PageFiles, pageHandling } from '../page-files.ts';
 import { attachment } from '../reply/content-headers.ts';
-import { created, encodedJson, raw, stream } from '../reply/reply.ts';
+import { created, encodedJson, json, raw, stream } from '../reply/reply.ts';
 import { type AnyRouteRequest, defineRoute, PAGE_COOKIE, type Route } from '../route.ts';
 import { PAGE_POLICY } from './console.ts';
 import { frontEndPath } from './front-end.ts';
@@ -296,5 +296,5 @@ async function answer(
   }
   return 'text' in result
     ? raw('text/plain; charset=utf-8', result.text, READABLE)
-    : encodedJson(JSON.stringify(result.json), 200, READABLE);
+    : json(200, result.json, READABLE);
 }
