@@ -4,6 +4,7 @@
  */
 import { randomInt } from 'node:crypto';
 import type { DocumentChange } from '#src/confined/kernel/messages.ts';
+import { cutText } from '#src/core/cut-text.ts';
 import { AppError, type ErrorCode } from '#src/core/errors.ts';
 import type { CellChange } from '#src/wire/cell-changes.ts';
 import { type CellConfig, configOf, isCellId, withConfig } from './document.ts';
@@ -29,6 +30,8 @@ const ID_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const MAX_STEPS = 1_000_000;
 /** Twice as long as the ids that a kernel makes, so that the two never collide. */
 const ID_LENGTH = 8;
+/** An error shows as much of the id of a cell that the notebook does not have: the longest id. */
+const MAX_SHOWN_CHARS = 128;
 
 /**
  * Checks the requested changes and returns them in the form in which they are applied. Applies none of them. Throws `unknown_cell`, `duplicate_cell` and
@@ -235,8 +238,9 @@ class Draft {
   }
 
   #require(cellId: string, path: string): DraftCell {
+    const shown = cutText(cellId, 0, MAX_SHOWN_CHARS); // the place of a cell may name one with megabytes
     return (
-      this.#cell(cellId) ?? fail(refusal('unknown_cell', path, `names no cell of the notebook: ${cellId}`))
+      this.#cell(cellId) ?? fail(refusal('unknown_cell', path, `names no cell of the notebook: ${shown}`))
     );
   }
 

@@ -57,3 +57,13 @@ test('a cell is not put next to itself by way of five thousand others, and a req
     /too often for one request/,
   );
 });
+
+test('a refusal shows as much of an unknown id as an id may have, because a request may have megabytes', () => {
+  const view = new NotebookView([{ cell_id: 'a', code: '1', options: {} }]);
+  for (const place of ['before', 'after'])
+    assert.throws(
+      () => planCellEdits(view, [{ type: 'move-cell', cellId: 'a', [place]: 'x'.repeat(1_000_000) }]),
+      ({ code, message }: { code: string; message: string }) =>
+        code === 'unknown_cell' && message.includes('x'.repeat(128)) && message.length < 250,
+    );
+});
