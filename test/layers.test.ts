@@ -99,7 +99,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   // MCP in front of the API: its tools are those of agents, and its requests those of a client.
   'src/mcp': {
-    values: ['src/core', 'src/agent', 'src/client', 'src/outputs'],
+    values: ['src/core', 'src/agent', 'src/client', 'src/outputs', 'src/wire/paths.ts'],
     types: ['src/cluster', 'src/tracing'],
   },
   // Runs in browsers, and asks the server as any client does.

@@ -166,7 +166,8 @@ export class AgentPrompts {
     };
     const by = caller.userId;
     const notebookOf = (call: PromptCall): OpenNotebook => ({
-      cells: () => notebooks.cells(workspaceId, sessionId),
+      cellIds: () => notebooks.cellIds(workspaceId, sessionId),
+      cells: (cellIds) => notebooks.cells(workspaceId, sessionId, cellIds),
       runPython: (code) => notebooks.runPython(workspaceId, sessionId, code, { ...call, by }),
       runCells: (cellIds) => notebooks.runCells(workspaceId, sessionId, cellIds, { ...call, by }),
     });

@@ -10,12 +10,13 @@ import { ApiError } from '#src/client/api-error.ts';
 import { valueOfAsset } from '#src/outputs/asset-value.ts';
 import { preferred } from '#src/outputs/representation.ts';
 import type { CellChange, ChangedCells } from '#src/wire/cell-changes.ts';
-import type { RegisteredCell } from '#src/wire/events.ts';
 import type { Output } from '#src/wire/output.ts';
 import type { NotebookRun } from '#src/wire/run.ts';
+import { CellStates } from './cell-states.ts';
 import { Deadline } from './deadline.ts';
 import type { McpCall } from './mcp-call.ts';
 import type { NotebookLines } from './notebook-lines.ts';
+import { sessionEvents } from './session-events.ts';
 import { inOpenSession } from './sessions.ts';
 
 /** The longest time that one request waits for the end of a run, in seconds. */
@@ -37,40 +38,39 @@ export class ClientNotebook implements OpenNotebook {
     this.#lines = lines;
   }
 
-  /** Reads the current state of the session from the beginning of its event stream. */
-  cells(): Promise<readonly NotebookCell[]> {
-    const { client, notebookId, signal } = this.#call;
+  /** Reads the ids of all cells from the first events of the session. */
+  cellIds(): Promise<readonly string[]> {
+    const { notebookId } = this.#call;
     return inOpenSession(this.#call, notebookId, async () => {
-      const cells = new Map<string, RegisteredCell>();
-      const states = new Map<string, CellState>();
-      let order: readonly string[] = [];
-      for await (const event of client.notebookSessions.follow(notebookId, { signal })) {
-        if (event.type === 'cells-registered') {
-          for (const cell of event.data.cells) cells.set(cell.cellId, cell);
-          order = event.data.order;
-        } else if (event.type === 'cell-op') {
-          const { cellId, output, console, status } = event.data;
-          const state = states.get(cellId) ?? { status: 'stale', output: null, console: [] };
-          if (status !== undefined) state.status = status;
-          if (output !== undefined) state.output = output;
-          if (console !== undefined)
-            state.console = console.length === 0 ? [] : [...state.console, ...console];
-          states.set(cellId, state);
-        } else if (event.type === 'session.replayed') break;
-      }
-      const found: NotebookCell[] = [];
-      for (const cellId of order) {
-        const cell = cells.get(cellId);
-        const { status = 'stale', output = null, console: entries = [] } = states.get(cellId) ?? {};
-        if (cell === undefined) continue;
-        const { name, code, version } = cell;
-        const console: NotebookOutput[] = [];
-        for (const entry of entries) console.push(await this.#whole(entry));
-        const shown = output === null ? null : await this.#whole(output);
-        found.push({ cellId, name: name ?? '', code, version, status, output: shown, console });
-      }
-      return found;
+      for await (const event of sessionEvents(this.#call, notebookId))
+        if (event.type === 'cells-registered') return event.data.order;
+      throw brokenOff();
     });
+  }
+
+  /** Reads the current state of cells from the beginning of the session's event stream. */
+  cells(cellIds?: readonly string[]): Promise<readonly NotebookCell[]> {
+    const { notebookId } = this.#call;
+    return inOpenSession(this.#call, notebookId, async () => {
+      const state = new CellStates(cellIds);
+      for await (const event of sessionEvents(this.#call, notebookId)) {
+        if (event.type === 'session.replayed') return await this.#shown(state);
+        state.take(event);
+      }
+      throw brokenOff();
+    });
+  }
+
+  async #shown(state: CellStates): Promise<readonly NotebookCell[]> {
+    const found: NotebookCell[] = [];
+    for (const { cell, status, output: shown, console: entries } of state.cells()) {
+      const { cellId, name, code, version } = cell;
+      const console: NotebookOutput[] = [];
+      for (const entry of entries) console.push(await this.#whole(entry));
+      const output = shown === null ? null : await this.#whole(shown);
+      found.push({ cellId, name: name ?? '', code, version, status, output, console });
+    }
+    return found;
   }
 
   /** Returns an output of an event with its value, or without one when the notebook shows another output by now. */
@@ -165,10 +165,10 @@ export class ClientNotebook implements OpenNotebook {
   }
 }
 
-interface CellState {
-  status: string;
-  output: Output | null;
-  console: readonly Output[];
+/** The error of a stream of events that ended before it had the whole state. */
+function brokenOff(): ApiError {
+  const detail = 'The state of the notebook could not be read: its stream ended. Try again.';
+  return new ApiError(503, new Headers(), { code: 'unavailable', detail });
 }
 
 /**

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DatasourceQueries } from '#src/agent/tools/datasource-tools.ts';
 import { createClient } from '#src/client/client.ts';
+import { Connection } from '#src/client/connection.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
@@ -52,8 +53,9 @@ export class McpEndpoint {
     const given = Object.entries(headers).filter(([, value]) => value !== '');
     const request = new Request(`${HERE}/mcp`, { method: 'POST', headers: given, signal });
     const clientId = headers[SESSION_HEADER] ?? '';
-    const client = createClient({ baseUrl: HERE, fetch: send });
-    const response = await protocol.serve(request, body, { principal, client, clientId, trace });
+    const options = { baseUrl: HERE, fetch: send };
+    const [client, connection] = [createClient(options), new Connection(options)];
+    const response = await protocol.serve(request, body, { principal, client, connection, clientId, trace });
     if (Object(body).method !== 'initialize' || response.status !== 200) return response;
     // The server keeps nothing under this id: it only distinguishes the requests of clients that use the same token.
     const more = new Headers(response.headers);

@@ -1,6 +1,7 @@
 /** One tool call of an MCP client, with its caller, its notebook and its time limit. */
 import type { ToolCall } from '#src/agent/tools/tool.ts';
 import type { Client } from '#src/client/client.ts';
+import type { Connection } from '#src/client/connection.ts';
 import type { Principal } from '#src/core/principal.ts';
 
 /** The caller of tools. */
@@ -8,6 +9,8 @@ export interface McpCaller {
   readonly principal: Principal;
   /** The API, with the token and the workspace of the caller. */
   readonly client: Client;
+  /** The connection of `client`, for answers that are read in slices. */
+  readonly connection: Connection;
 }
 
 /** An asset of a run that is too large to be shown. */

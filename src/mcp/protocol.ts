@@ -160,6 +160,7 @@ export class Protocol {
     const { signal, end } = calls.begin({ ...nameOf(from), requestId: mcpReq.id }, mcpReq.signal);
     const call: McpCall = {
       client: from.client,
+      connection: from.connection,
       principal: from.principal,
       callId: String(mcpReq.id),
       trace: from.trace,

@@ -305,7 +305,7 @@ async function editCells(
   const newCode = changed.flatMap(({ cellId }, i) => (/create|replace/.test(edits[i]!.type) ? cellId : []));
   const toRun = [...new Set(newCode)].filter((cellId) => versions.has(cellId));
   const ran = run && toRun.length > 0 ? await ranOutcome(notebook, toRun) : DONE;
-  const cells = (await notebook.cells()).filter(({ cellId }) => versions.has(cellId));
+  const cells = await notebook.cells([...versions.keys()]);
   const listed = cells.map(({ cellId, name, status, code: source }) => ({
     cellId,
     name,

@@ -114,9 +114,18 @@ export class NotebooksForAgents {
     return this.#live(workspaceId, sessionId).document.datasourceSlugs;
   }
 
-  async cells(workspaceId: WorkspaceId, sessionId: string) {
+  async cellIds(workspaceId: WorkspaceId, sessionId: string): Promise<readonly string[]> {
     await this.prepare(workspaceId, sessionId);
-    return this.#live(workspaceId, sessionId).view.cells.map((cell) => ({
+    return this.#live(workspaceId, sessionId).view.cells.map(({ id }) => id);
+  }
+
+  /** Resolves with the cells that have these ids, or with all, in the notebook's order. */
+  async cells(workspaceId: WorkspaceId, sessionId: string, cellIds?: readonly string[]) {
+    await this.prepare(workspaceId, sessionId);
+    const { cells } = this.#live(workspaceId, sessionId).view;
+    const asked = cellIds && new Set(cellIds);
+    const found = asked === undefined ? cells : cells.filter(({ id }) => asked.has(id));
+    return found.map((cell) => ({
       cellId: cell.id,
       name: configOf(cell.options).name,
       code: cell.code,

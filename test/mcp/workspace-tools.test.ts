@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { shortened } from '#src/agent/tools/tool.ts';
 import { createClient } from '#src/client/client.ts';
+import { Connection } from '#src/client/connection.ts';
 import type { Principal } from '#src/core/principal.ts';
 import { ClientNotebook } from '#src/mcp/client-notebook.ts';
 import type { McpCall } from '#src/mcp/mcp-call.ts';
@@ -23,6 +24,7 @@ function callWith(
 ): McpCall {
   return {
     client: createClient({ ...access, fetch: send }),
+    connection: new Connection({ ...access, fetch: send }),
     principal: { workspaceId: OWNER.workspaceId } as Principal,
     callId: 'call',
     trace: undefined,
@@ -92,4 +94,45 @@ test('read_file returns every piece of a long text, and the offset of the next o
     offset = data?.nextOffset;
   }
   assert.equal(read, content);
+});
+
+test('some cells of a large notebook are read without parsing the others at once, with their printed text', async (t) => {
+  const large = `# ${'x'.repeat(3_000_000)}`;
+  const notebook = await openNotebook(server, { a: 'print("seen")', large, b: '1' });
+  await notebook.run(['a', 'b']);
+  const own = new ClientNotebook(callWith({ notebookId: notebook.id }), new NotebookLines());
+  let longest = 0;
+  const parse = JSON.parse;
+  t.mock.method(JSON, 'parse', (text: string) => {
+    longest = Math.max(longest, text.length);
+    return parse(text) as unknown;
+  });
+  assert.deepEqual(await own.cellIds(), ['a', 'large', 'b']);
+  const cells = await own.cells(['b', 'a', 'missing']);
+  t.mock.restoreAll();
+  assert.ok(longest < 512 * 1024, `${longest} characters were parsed at once`);
+  assert.deepEqual(
+    cells.map(({ cellId, code, status, console }) => [cellId, code, status, console.map(({ data }) => data)]),
+    [
+      ['a', 'print("seen")', 'idle', ['seen\n']],
+      ['b', '1', 'idle', []],
+    ],
+  );
+  const all = await own.cells();
+  assert.deepEqual(
+    all.map(({ cellId, code }) => [cellId, code.length]),
+    [
+      ['a', 13],
+      ['large', large.length],
+      ['b', 1],
+    ],
+  );
+});
+
+test('the cells of a closed notebook are read after it was opened', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  await server.client.notebookSessions.close(notebook.id);
+  const own = new ClientNotebook(callWith({ notebookId: notebook.id }), new NotebookLines());
+  assert.deepEqual(await own.cellIds(), ['a']);
+  await server.client.notebookSessions.close(notebook.id);
 });

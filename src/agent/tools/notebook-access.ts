@@ -83,7 +83,14 @@ export interface Notebooks {
   datasourceSlugs(workspaceId: WorkspaceId, sessionId: string): readonly string[];
   /** Throws `environment_differs` or `notebook_not_ready` when no agent of the environment can be bound to the session. */
   checkBinding(workspaceId: WorkspaceId, sessionId: string, environmentId: EnvironmentId): void;
-  cells(workspaceId: WorkspaceId, sessionId: string): Promise<readonly NotebookCell[]>;
+  /** Resolves with the ids of all cells, in the notebook's order. */
+  cellIds(workspaceId: WorkspaceId, sessionId: string): Promise<readonly string[]>;
+  /** Resolves with the cells that have these ids, or with all, in the notebook's order. */
+  cells(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    cellIds?: readonly string[],
+  ): Promise<readonly NotebookCell[]>;
   runPython(
     workspaceId: WorkspaceId,
     sessionId: string,
@@ -105,7 +112,10 @@ interface NotebookCall extends PromptCall {
 
 /** One open notebook, as one tool call uses it. Each method rejects with the refusal of the notebook's session. */
 export interface OpenNotebook {
-  cells(): Promise<readonly NotebookCell[]>;
+  /** Resolves with the ids of all cells, in the notebook's order. */
+  cellIds(): Promise<readonly string[]>;
+  /** Resolves with the cells that have these ids, or with all, in the notebook's order. */
+  cells(cellIds?: readonly string[]): Promise<readonly NotebookCell[]>;
   runPython(code: string): Promise<PythonResult>;
   runCells(cellIds: readonly string[]): Promise<CellsResult>;
 }

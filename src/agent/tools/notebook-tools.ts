@@ -43,7 +43,6 @@ export function notebookTools<Call extends ToolCall>({
   target = {},
   limits = {},
 }: NotebookToolsOptions<Call>): Tool<Call>[] {
-  const cellsOf = (call: Call) => notebookOf(call).cells();
   const reading: Tool<Call>[] = [
     defineTool({
       name: 'read_notebook',
@@ -51,7 +50,7 @@ export function notebookTools<Call extends ToolCall>({
         'All cells of the notebook in their order, with their state; long code and outputs are cut.',
       schema: Type.Object({ ...target }, closed),
       async run(_, call: Call) {
-        const cells = await cellsOf(call);
+        const cells = await notebookOf(call).cells();
         const text = await cellsText(cells, LISTED_CODE, LISTED_OUTPUT);
         return completed(text || 'The notebook has no cells.', {
           cells: await mapInSlices(cells, (cell) => cellData(cell, LISTED_CODE, LISTED_OUTPUT)),
@@ -63,7 +62,7 @@ export function notebookTools<Call extends ToolCall>({
       description: 'The whole code of some cells, with their printed text and their outputs.',
       schema: Type.Object({ ...target, cellIds }, closed),
       run: async ({ cellIds: asked }, call: Call) =>
-        ofCells(await cellsOf(call), asked, async (found) =>
+        ofCells(notebookOf(call), asked, async (found) =>
           completed(await cellsText(found, Number.POSITIVE_INFINITY, READ_OUTPUT), {
             cells: await mapInSlices(found, (cell) => cellData(cell, Number.POSITIVE_INFINITY, READ_OUTPUT)),
           }),
@@ -74,7 +73,7 @@ export function notebookTools<Call extends ToolCall>({
       description: 'The output of one cell: tables as text, pictures as pictures.',
       schema: Type.Object({ ...target, cellId: Type.String({ minLength: 1, maxLength: 128 }) }, closed),
       run: async ({ cellId }, call: Call) =>
-        ofCells(await cellsOf(call), [cellId], ([cell]) => {
+        ofCells(notebookOf(call), [cellId], ([cell]) => {
           if (cell === undefined) return failed('There is no such cell.');
           const shown = outputsText([cell.output]);
           return completed(
@@ -89,8 +88,11 @@ export function notebookTools<Call extends ToolCall>({
       description: 'Run cells of the notebook. Stale cells that they depend on run first.',
       schema: Type.Object({ ...target, cellIds, ...limits }, closed),
       exclusive: true,
-      run: async ({ cellIds: asked }, call: Call) =>
-        ofCells(await cellsOf(call), asked, async () => cellsOutcome(await notebookOf(call).runCells(asked))),
+      async run({ cellIds: asked }, call: Call) {
+        const notebook = notebookOf(call);
+        const refusal = refusalOf(await notebook.cellIds(), asked);
+        return refusal ?? cellsOutcome(await notebook.runCells(asked));
+      },
     }),
   ];
   if (!isEditable) return reading;
@@ -117,16 +119,28 @@ export function notebookTools<Call extends ToolCall>({
   ];
 }
 
-function ofCells<T extends ToolOutcome | Promise<ToolOutcome>>(
-  cells: readonly NotebookCell[],
+/** Reads the cells that a call names, and makes its outcome of them. The outcome is a refusal when one of them is missing. */
+async function ofCells(
+  notebook: OpenNotebook,
   asked: readonly string[],
-  run: (found: readonly NotebookCell[]) => T,
-): T | ToolOutcome {
-  const unknown = asked.filter((id) => !cells.some(({ cellId }) => cellId === id));
-  if (unknown.length === 0) return run(cells.filter(({ cellId }) => asked.includes(cellId)));
-  return failed(
-    `There is no cell ${unknown.join(', ')}. There are: ${cells.map(({ cellId }) => cellId).join(', ')}.`,
-  );
+  run: (found: readonly NotebookCell[]) => ToolOutcome | Promise<ToolOutcome>,
+): Promise<ToolOutcome> {
+  const found = await notebook.cells(asked);
+  const foundIds = new Set(found.map(({ cellId }) => cellId));
+  if (asked.every((id) => foundIds.has(id))) return run(found);
+  // A cell that somebody has added meanwhile counts as missing: it was not read.
+  return refusalOf(await notebook.cellIds(), asked, foundIds) ?? failed('There is no such cell.');
+}
+
+/** Returns the refusal of a call that names cells which the notebook does not have; undefined when it has all. */
+function refusalOf(
+  cellIds: readonly string[],
+  asked: readonly string[],
+  found: ReadonlySet<string> = new Set(cellIds),
+): ToolOutcome | undefined {
+  const unknown = asked.filter((id) => !found.has(id));
+  if (unknown.length === 0) return undefined;
+  return failed(`There is no cell ${unknown.join(', ')}. There are: ${cellIds.join(', ')}.`);
 }
 
 function pythonOutcome({
