@@ -67,6 +67,8 @@ interface StepFailure {
   readonly failure: Failure;
   /** The pause before another attempt; null when another attempt would fail as well. */
   readonly retryMs: number | null;
+  /** The tokens that the failed attempt has cost. */
+  readonly tokens: number;
 }
 
 export type AgentSessionEvent =
@@ -114,6 +116,14 @@ export const OUT_OF_TOKENS = failed(
   'The prompt used more tokens than the limit of prompts allows.',
 );
 
+function isOutOfTokens(run: PromptRun | null, tokens: number): boolean {
+  return run !== null && run.maxTokens > 0 && run.tokens + tokens >= run.maxTokens;
+}
+
+function mayRetry(run: PromptRun | null, { retryMs }: StepFailure): boolean {
+  return retryMs !== null && run !== null && run.failures + 1 < MAX_ATTEMPTS;
+}
+
 export const agentSessionSetup = setup({
   types: {} as {
     input: AgentSessionInput;
@@ -140,10 +150,11 @@ export const agentSessionSetup = setup({
     hasDeadline: ({ context: { run } }) => run?.timeoutMs != null,
     isAnswer: (_, calls: number) => calls === 0,
     isOutOfSteps: ({ context: { run } }) => run !== null && run.steps + 1 >= run.maxSteps,
-    isOutOfTokens: ({ context: { run } }, tokens: number) =>
-      run !== null && run.maxTokens > 0 && run.tokens + tokens >= run.maxTokens,
-    mayRetry: ({ context: { run } }, { retryMs }: StepFailure) =>
-      retryMs !== null && run !== null && run.failures + 1 < MAX_ATTEMPTS,
+    isOutOfTokens: ({ context: { run } }, tokens: number) => isOutOfTokens(run, tokens),
+    mayRetry: ({ context: { run } }, failure: StepFailure) =>
+      mayRetry(run, failure) && !isOutOfTokens(run, failure.tokens),
+    lacksTokensToRetry: ({ context: { run } }, failure: StepFailure) =>
+      mayRetry(run, failure) && isOutOfTokens(run, failure.tokens),
   },
   actions: {
     permit: () => undefined,
@@ -173,8 +184,13 @@ export const agentSessionSetup = setup({
     noteStep: assign(({ context: { run } }, tokens: number) => ({
       run: run && { ...run, steps: run.steps + 1, tokens: run.tokens + tokens, failures: 0 },
     })),
-    noteFailure: assign(({ context: { run } }, { retryMs }: StepFailure) => ({
-      run: run && { ...run, failures: run.failures + 1, pauseMs: retryMs ?? 0 },
+    noteFailure: assign(({ context: { run } }, { retryMs, tokens }: StepFailure) => ({
+      run: run && {
+        ...run,
+        failures: run.failures + 1,
+        pauseMs: retryMs ?? 0,
+        tokens: run.tokens + tokens,
+      },
     })),
     dropRun: assign({ run: null }),
     stopTools: sendTo('act', { type: 'stop' }),

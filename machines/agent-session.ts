@@ -151,6 +151,10 @@ export const agentSessionMachine = agentSessionSetup.createMachine({
                 ],
                 'step.failed': [
                   {
+                    guard: { type: 'lacksTokensToRetry', params: ({ event }) => event },
+                    ...over(OUT_OF_TOKENS),
+                  },
+                  {
                     guard: { type: 'mayRetry', params: ({ event }) => event },
                     target: 'waiting',
                     actions: [

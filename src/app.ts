@@ -286,6 +286,7 @@ async function openPlanes(
     datasources: datasources.forAgents,
     vault,
     owns,
+    worker: cluster.worker,
     localModel: openLocalModel({ config, log, host, startElsewhere: prerequisites.startModel }, stack),
   });
   const keys = (keyId?: string) =>

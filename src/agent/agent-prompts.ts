@@ -19,6 +19,7 @@ import { openCalls } from './entry.ts';
 import { systemPrompt } from './instructions.ts';
 import type { LiveConversation } from './live-conversation.ts';
 import type { LiveConversations } from './live-conversations.ts';
+import type { ModelUse } from './model-use.ts';
 import type { Models } from './models/models.ts';
 import { type AgentMetrics, PromptTurn } from './prompt-turn.ts';
 import type { DatasourceQueries } from './tools/datasource-tools.ts';
@@ -37,6 +38,7 @@ export interface AgentPromptsOptions {
   readonly datasources: DatasourceQueries | undefined;
   readonly budget: PromptBudget;
   readonly silenceMs: number;
+  readonly modelUse: Pick<ModelUse, 'add'>;
   readonly metrics: AgentMetrics;
   readonly tracer: Tracer | undefined;
   readonly log: Log;
@@ -115,7 +117,10 @@ export class AgentPrompts {
     );
     const trace = parent && runs.reader.traceOf(workspaceId, runId);
     mend(conversation, runId);
-    const turn = new PromptTurn({ ...this.#options, runId, trace, conversation, model, system, openToolbox });
+    const turn = new PromptTurn({
+      ...this.#options,
+      ...{ runId, userId: caller.userId, trace, conversation, model, system, openToolbox },
+    });
     turn.ask(request.prompt);
     agentActors.start(session, turn, budget, { timeoutS: request.timeoutS, by: caller.userId });
     return { runId, lastEventId, json };

@@ -21,6 +21,7 @@ import { CONVERSATION, ConversationDeletion, type RemovePrompts } from './conver
 import { isAnswer } from './entry.ts';
 import type { OutcomeOf } from './live-conversation.ts';
 import { LiveConversations } from './live-conversations.ts';
+import { ModelUse } from './model-use.ts';
 import { type KeyVault, ModelKeys } from './models/model-keys.ts';
 import { testModel } from './models/model-test.ts';
 import { type LocalModel, type ModelSettings, Models } from './models/models.ts';
@@ -52,6 +53,8 @@ export interface AgentPlaneOptions {
   readonly datasources: DatasourceQueries | undefined;
   readonly vault: KeyVault;
   readonly localModel: LocalModel | undefined;
+  /** The number of this worker. */
+  readonly worker: number;
   /** Returns whether a conversation is at home in this worker. */
   readonly owns: (workspaceId: string, sessionId: string) => boolean;
 }
@@ -61,6 +64,7 @@ export function openAgents(options: AgentPlaneOptions) {
   const keys = new ModelKeys(store, vault);
   const models = new Models({ settings, keys, local: options.localModel });
   const access = new ConversationAccess(store);
+  const modelUse = new ModelUse(store, options.worker);
   const outcomeOf: OutcomeOf = (workspaceId, { runId }, answer) => {
     const end = runId === null ? undefined : runs.reader.endOf(workspaceId, runId);
     if (end === undefined)
@@ -110,12 +114,16 @@ export function openAgents(options: AgentPlaneOptions) {
       datasources: options.datasources,
       budget: { maxSteps: settings.agentMaxSteps, maxTokens: settings.agentMaxTokens },
       silenceMs: settings.modelSilenceS * 1000,
+      modelUse,
       metrics: options.metrics,
       tracer: options.tracer,
       log,
     }),
-    testModel: (workspaceId: string, model: string | null, signal: AbortSignal) =>
-      testModel(models, workspaceId, model, signal),
+    modelUse,
+    testModel: ({ workspaceId, userId }: Principal, asked: string | null, signal: AbortSignal) =>
+      testModel(models, workspaceId, asked, signal, (model, usage) =>
+        modelUse.add(workspaceId, userId, model, usage),
+      ),
     /** Returns the open conversation of a notebook; null when there is none. */
     ofNotebook(workspaceId: WorkspaceId, notebookId: string) {
       const status = shownStatusOf(actors.peek({ workspaceId, id: notebookId }));

@@ -23,6 +23,8 @@ import { compact } from './compaction.ts';
 import { openCalls } from './entry.ts';
 import type { LiveConversation } from './live-conversation.ts';
 import { messagesOf } from './messages.ts';
+import type { ModelUse } from './model-use.ts';
+import { CallMeter, type CallUsage, estimatedInput } from './models/call-meter.ts';
 import { askModel, type ModelAnswer } from './models/model-call.ts';
 import { ModelFailure } from './models/model-failure.ts';
 import type { ChosenModel } from './models/models.ts';
@@ -35,6 +37,9 @@ import { withoutWithdrawn } from './withdrawn-prompts.ts';
 
 export interface PromptTurnOptions {
   readonly runId: RunId;
+  /** The user who asks. Their sums of tokens get the calls. */
+  readonly userId: string;
+  readonly modelUse: Pick<ModelUse, 'add'>;
   readonly conversation: LiveConversation;
   readonly model: ChosenModel;
   readonly system: string;
@@ -54,7 +59,12 @@ export type AgentMetrics = Pick<ServerMetrics, 'modelCalls' | 'modelTokens' | 't
 
 export type StepReport =
   | { readonly type: 'step.done'; readonly calls: number; readonly tokens: number }
-  | { readonly type: 'step.failed'; readonly failure: Failure; readonly retryMs: number | null };
+  | {
+      readonly type: 'step.failed';
+      readonly failure: Failure;
+      readonly retryMs: number | null;
+      readonly tokens: number;
+    };
 
 /** The share of the model's window that the history may fill: the answer needs room, and the count of tokens is an estimate. */
 const HISTORY_SHARE = 0.7;
@@ -72,7 +82,11 @@ export class PromptTurn {
   readonly #assets: AssetPart[] = [];
   /** Misspelled calls of the last step, by id. */
   #invalid: ReadonlyMap<string, string> = new Map();
-  #usage: TokenUsage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+  #usage: Required<TokenUsage> = NO_TOKENS;
+  /** The tokens that no report has yet. */
+  #unreported = 0;
+  /** The call that is being answered, until it is counted. */
+  #meter: CallMeter | undefined;
   #toolbox: Promise<Toolbox<PromptCall>> | undefined;
   #steps = 0;
   #failures = 0;
@@ -100,6 +114,9 @@ export class PromptTurn {
     signal.throwIfAborted();
     const messages = this.#messages();
     const entryId = conversation.beginDraft(this.runId);
+    const { system } = this.#options;
+    const meter = new CallMeter(() => estimatedInput({ system, messages, tools }));
+    this.#meter = meter;
     let answer: ModelAnswer;
     const startedAtMs = performance.now();
     const span = this.#startSpan(`chat ${model.id}`, 'client', {
@@ -111,20 +128,22 @@ export class PromptTurn {
         traceparent: span?.traceparent ?? this.#traceparent,
         target: await model.target(),
         id: model.id,
-        system: this.#options.system,
+        system,
         messages,
         tools,
         maxOutputTokens: model.maxOutputTokens,
         silenceMs: this.#options.silenceMs,
         signal,
+        meter,
         onText: (text) => this.#hear(signal, 'text-delta', text),
         onReasoning: (text) => this.#hear(signal, 'reasoning-delta', text),
       });
     } catch (error) {
       const type = errorTypeOf(error, signal);
       span?.end({ error: type });
-      this.#countCall(startedAtMs, type);
-      signal.throwIfAborted();
+      this.#timeCall(startedAtMs, type);
+      signal.throwIfAborted(); // `end` has counted the call
+      this.#charge(meter.soFar);
       if (error instanceof ModelFailure) return this.#failed(error);
       throw error;
     }
@@ -134,7 +153,7 @@ export class PromptTurn {
         'gen_ai.usage.output_tokens': answer.usage.outputTokens,
       },
     });
-    this.#countCall(startedAtMs, '', answer.usage);
+    this.#timeCall(startedAtMs, '');
     signal.throwIfAborted();
     return this.#take(entryId, answer);
   }
@@ -175,6 +194,7 @@ export class PromptTurn {
   end({ status, failure }: RunEnding): void {
     if (this.#isOver) return;
     const { conversation, runs, model } = this.#options;
+    this.#charge(this.#meter?.soFar);
     const { draft } = conversation;
     if (draft !== undefined && draft.text !== '') {
       this.#append({ id: draft.entryId, role: 'assistant', content: [{ type: 'text', text: draft.text }] });
@@ -207,11 +227,30 @@ export class PromptTurn {
     return parent === undefined ? undefined : tracer?.start(name, { kind, parent, attributes });
   }
 
-  #countCall(startedAtMs: number, errorType: string, usage?: ModelAnswer['usage']): void {
+  #timeCall(startedAtMs: number, errorType: string): void {
     const { metrics, model } = this.#options;
     const [provider = ''] = model.id.split('/', 1);
     metrics.modelCalls.of('chat', provider, errorType).observe((performance.now() - startedAtMs) / 1000);
-    if (usage === undefined) return;
+  }
+
+  /** Counts the present call once, in this turn's commit. `usage` is undefined when the call has cost nothing. */
+  #charge(usage: CallUsage | undefined): void {
+    const isCounted = this.#meter === undefined;
+    this.#meter = undefined;
+    if (isCounted || usage === undefined) return;
+    const { metrics, model, modelUse, conversation, userId } = this.#options;
+    const sum = this.#usage;
+    this.#usage = {
+      inputTokens: sum.inputTokens + usage.inputTokens,
+      cachedInputTokens: sum.cachedInputTokens + usage.cachedInputTokens,
+      cacheWriteInputTokens: sum.cacheWriteInputTokens + usage.cacheWriteInputTokens,
+      outputTokens: sum.outputTokens + usage.outputTokens,
+      reasoningTokens: sum.reasoningTokens + usage.reasoningTokens,
+      estimatedCalls: sum.estimatedCalls + (usage.isEstimated ? 1 : 0),
+    };
+    this.#unreported += usage.inputTokens + usage.outputTokens;
+    modelUse.add(conversation.workspaceId, userId, model.id, usage);
+    const [provider = ''] = model.id.split('/', 1);
     metrics.modelTokens.of('chat', provider, 'input').observe(usage.inputTokens);
     metrics.modelTokens.of('chat', provider, 'output').observe(usage.outputTokens);
   }
@@ -237,34 +276,41 @@ export class PromptTurn {
     const { model } = this.#options;
     this.#steps++;
     this.#failures = 0;
-    this.#usage = {
-      inputTokens: this.#usage.inputTokens + usage.inputTokens,
-      cachedInputTokens: this.#usage.cachedInputTokens + usage.cachedInputTokens,
-      outputTokens: this.#usage.outputTokens + usage.outputTokens,
-      reasoningTokens: this.#usage.reasoningTokens + usage.reasoningTokens,
-    };
+    this.#charge(usage);
     this.#invalid = invalid;
     const content = parts.length === 0 ? [{ type: 'text' as const, text: '' }] : parts;
     this.#append({ id: entryId, role: 'assistant', content, model: model.id, provider });
     const calls = parts.filter(({ type }) => type === 'tool-call').length;
     if (finish === 'content-filter') {
-      return { type: 'step.failed', failure: REFUSED, retryMs: null };
+      return { type: 'step.failed', failure: REFUSED, retryMs: null, tokens: this.#report() };
     }
     if (finish === 'length')
       this.#warnings.add('answer_cut', 'The model reached the most it may write at once.');
     const isSilent = calls === 0 && !parts.some((part) => part.type === 'text' && part.text !== '');
     if (isSilent) this.#warnings.add('empty_answer', 'The model ended without an answer.');
-    return { type: 'step.done', calls, tokens: usage.inputTokens + usage.outputTokens };
+    return { type: 'step.done', calls, tokens: this.#report() };
   }
 
   #failed({ failure, retryMs }: ModelFailure): StepReport {
     if (failure.code === 'model_context_exceeded' && this.#squeezes < SQUEEZES) {
       this.#squeezes++;
-      return { type: 'step.failed', failure, retryMs: 0 };
+      return { type: 'step.failed', failure, retryMs: 0, tokens: this.#report() };
     }
     const backOff = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, MAX_PAUSE_MS);
     this.#failures++;
-    return { type: 'step.failed', failure, retryMs: retryMs === undefined ? backOff : retryMs };
+    return {
+      type: 'step.failed',
+      failure,
+      retryMs: retryMs === undefined ? backOff : retryMs,
+      tokens: this.#report(),
+    };
+  }
+
+  /** Returns the tokens since the last report. */
+  #report(): number {
+    const tokens = this.#unreported;
+    this.#unreported = 0;
+    return tokens;
   }
 
   #addResult({ callId, name }: ToolCallPart, outcome: ToolOutcome): void {
@@ -290,6 +336,15 @@ export class PromptTurn {
     this.#entries.push(this.#options.conversation.append({ ...entry, runId: this.runId }));
   }
 }
+
+const NO_TOKENS: Required<TokenUsage> = {
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  estimatedCalls: 0,
+};
 
 function outcomeOf(status: 'cancelled' | 'failed', failure: Failure | null): PromptOutcome {
   return failure !== null && LIMITS.includes(failure.code) ? 'limit' : status;

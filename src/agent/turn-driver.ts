@@ -30,7 +30,7 @@ export function thinkDriver({ turnOf, onFault }: TurnDriverPorts) {
       .then(report, (error) => {
         if (abort.signal.aborted) return; // the chart has left the state, so the result is no longer needed
         onFault(error);
-        report({ type: 'step.failed', failure: BROKEN, retryMs: null });
+        report({ type: 'step.failed', failure: BROKEN, retryMs: null, tokens: 0 });
       });
     return () => abort.abort();
   });

@@ -207,16 +207,20 @@ export function mountRoutes(planes: Planes): readonly Route[] {
     ...datasourceConnectionRoutes(datasources.datasources, connectionSchemaDocument),
     ...datasourceGrantRoutes(datasources.grants),
     ...auditRoutes(audit),
-    ...usageRoutes(async (workspaceId) => {
-      const { quota } = planes.files;
-      const [{ bytes, entries, isComplete, countedAtMs }, stored] = await Promise.all([
-        quota.usage(workspaceId),
-        planes.storedUsage.of(workspaceId),
-      ]);
-      const max = quota.max(workspaceId);
-      const [maxBytes, maxEntries] = [max.bytes || null, max.entries || null];
-      const countedAt = new Date(countedAtMs).toISOString();
-      return { files: { bytes, entries, complete: isComplete, countedAt, maxBytes, maxEntries }, stored };
+    ...usageRoutes({
+      async disk({ workspaceId }) {
+        const { quota } = planes.files;
+        const [{ bytes, entries, isComplete, countedAtMs }, stored] = await Promise.all([
+          quota.usage(workspaceId),
+          planes.storedUsage.of(workspaceId),
+        ]);
+        const max = quota.max(workspaceId);
+        const [maxBytes, maxEntries] = [max.bytes || null, max.entries || null];
+        const countedAt = new Date(countedAtMs).toISOString();
+        return { files: { bytes, entries, complete: isComplete, countedAt, maxBytes, maxEntries }, stored };
+      },
+      models: ({ workspaceId, userId, role }, query) =>
+        agents.modelUse.page(workspaceId, query, role === 'owner' ? undefined : userId),
     }),
     ...keyRoutes(datasources.keys, (principal) => authenticator.isBound(principal)),
     ...meRoutes(identity.ownAccounts),

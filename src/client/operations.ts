@@ -16,6 +16,12 @@ export interface ActorChoice {
   readonly moves?: boolean | undefined;
 }
 
+/** Which page of the tokens of models, of which UTC days: `2026-06-01`. */
+export interface UsageChoice extends PageOptions {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
 /** Which kernels to list. */
 export interface KernelChoice {
   readonly sessionId?: string | undefined;
@@ -47,8 +53,9 @@ export function operations(connection: Connection) {
       }),
     chart: (machine: string, options: RequestOptions = {}) =>
       connection.json(operation('getChart', { params: { machine }, ...options })),
-    /** Resolves with the disk space that the workspace uses on the server. */
-    usage: (options: RequestOptions = {}) => connection.json(operation('getUsage', options)),
+    /** Resolves with the disk space that the workspace uses on the server, and a page of the tokens of models. */
+    usage: ({ signal, ...query }: UsageChoice = {}) =>
+      connection.json(operation('getUsage', { query, signal })),
     /** Resolves with the state of the whole server. Needs a token with the scope `server:observe`. */
     server: (options: RequestOptions = {}) => connection.json(operation('getServer', options)),
     /** Yields the load of the server every two seconds, across reconnects. Needs the same scope. */

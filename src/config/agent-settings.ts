@@ -82,7 +82,8 @@ export const AGENT_SETTINGS = {
     kind: integer(0, 1_000_000_000),
     default: '0',
     unit: 'tokens',
-    description: 'Most tokens of one prompt, input and output together; 0 means no limit.',
+    description:
+      'Most tokens of one prompt, input and output together, with those of answers that broke off. If a provider names no tokens, they are estimated. 0 means no limit.',
   }),
   agentTimeoutS: setting({
     env: 'TROUPE_AGENT_TIMEOUT_S',

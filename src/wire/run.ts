@@ -195,13 +195,24 @@ const TokenUsageSchema = Type.Object(
   {
     inputTokens: Type.Integer(),
     cachedInputTokens: Type.Integer({ description: 'How many of the input tokens the provider had cached.' }),
+    cacheWriteInputTokens: Type.Optional(
+      Type.Integer({ description: "How many of the input tokens were written to the provider's cache." }),
+    ),
     outputTokens: Type.Integer(),
     reasoningTokens: Type.Integer({ description: 'How many of the output tokens were spent on reasoning.' }),
+    estimatedCalls: Type.Optional(
+      Type.Integer({
+        description:
+          'How many of the calls have estimated figures, because the provider named none or the answer broke off.',
+      }),
+    ),
   },
   {
     $id: 'TokenUsage',
     ...closed,
-    description: 'The counts that the provider reports; 0 if it reports none.',
+    description:
+      'The tokens of all calls of the model: the counts that the provider reports, also for answers that broke off. Where ' +
+      'it reports none, one token for every four bytes of the request and of the answer.',
   },
 );
 

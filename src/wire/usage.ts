@@ -1,6 +1,6 @@
-/** How much a workspace takes on the disk of the server. */
+/** How much a workspace takes on the disk of the server, and the tokens that its members have spent with models. */
 import Type from 'typebox';
-import { closed, nullable, Timestamp, type Wire } from './shape.ts';
+import { closed, nullable, PageQuery, Timestamp, type Wire } from './shape.ts';
 
 const bytes = (description: string) => Type.Integer({ description: `Bytes of ${description}.` });
 
@@ -43,8 +43,61 @@ const StoredUsageSchema = Type.Object(
 );
 export type StoredUsage = Wire<typeof StoredUsageSchema>;
 
+const day = (description: string) =>
+  Type.Optional(Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', maxLength: 10, description }));
+
+export const UsageQuery = Type.Object(
+  {
+    ...PageQuery.properties,
+    from: day('The first UTC day of `models`, such as 2026-06-01. Omitted: 30 days before the last one.'),
+    to: day('The last UTC day of `models`, at most 365 days after the first one. Omitted: today.'),
+  },
+  closed,
+);
+
+const ModelUsageSchema = Type.Object(
+  {
+    day: Type.String({ description: 'The UTC day on which the calls ended.' }),
+    userId: Type.String({ description: 'The user who sent the prompts. It may have left the workspace.' }),
+    model: Type.String({ description: 'The model, with its provider.' }),
+    inputTokens: Type.Integer({
+      description: 'All input tokens, with those of `cacheReadTokens` and `cacheWriteTokens`.',
+    }),
+    outputTokens: Type.Integer(),
+    cacheReadTokens: Type.Integer({ description: "Input tokens that were read from the provider's cache." }),
+    cacheWriteTokens: Type.Integer({
+      description: "Input tokens that were written to the provider's cache.",
+    }),
+    calls: Type.Integer({
+      description: 'Answers of the model, with those that broke off after their beginning.',
+    }),
+    estimatedCalls: Type.Integer({
+      description:
+        'How many of the calls have estimated figures: one token for every four bytes. The provider named none, or the answer broke off first.',
+    }),
+  },
+  { $id: 'ModelUsage', ...closed },
+);
+export type ModelUsage = Wire<typeof ModelUsageSchema>;
+
+const ModelUsagePageSchema = Type.Object(
+  {
+    from: Type.String({ description: 'The first day.' }),
+    to: Type.String({ description: 'The last day.' }),
+    items: Type.Array(ModelUsageSchema, {
+      description:
+        'One sum for each day, user and model, the oldest day first. Callers who do not own the workspace see their own.',
+    }),
+    nextCursor: nullable(
+      Type.String({ description: 'The `after` of the next page; null when there are no more sums.' }),
+    ),
+  },
+  { $id: 'ModelUsagePage', ...closed },
+);
+export type ModelUsagePage = Wire<typeof ModelUsagePageSchema>;
+
 export const WorkspaceUsageSchema = Type.Object(
-  { files: FileUsageSchema, stored: StoredUsageSchema },
+  { files: FileUsageSchema, stored: StoredUsageSchema, models: ModelUsagePageSchema },
   { $id: 'WorkspaceUsage', ...closed },
 );
 export type WorkspaceUsage = Wire<typeof WorkspaceUsageSchema>;

@@ -59,7 +59,7 @@ test('a test of a model ends when the model sends much more than a word', async 
     });
     const { id, target } = questionTo(vendor.url);
     const models = { choose: () => ({ id, target: async () => target }) } as unknown as Models;
-    const { ok, message } = await testModel(models, 'ws_1', null, new AbortController().signal);
+    const { ok, message } = await testModel(models, 'ws_1', null, new AbortController().signal, () => {});
     return [ok, message];
   };
   const most = 8 * 1024 * 1024;
@@ -75,7 +75,7 @@ test('a test of a model that sends a byte at a time ends at its deadline', async
   });
   const { id, target } = questionTo(vendor.url);
   const models = { choose: () => ({ id, target: async () => target }) } as unknown as Models;
-  const { ok, message } = await testModel(models, 'ws_1', null, new AbortController().signal, 300);
+  const { ok, message } = await testModel(models, 'ws_1', null, new AbortController().signal, () => {}, 300);
   assert.deepEqual([ok, message], [false, 'openai-compatible/m did not answer within 0.3 s.']);
 });
 

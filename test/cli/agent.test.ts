@@ -43,6 +43,21 @@ test("a prompt prints the agent's text to one stream and its actions to the othe
   assert.match((await cli(['agent', 'list'])).out, new RegExp(`${id} +ready +openai-compatible/scripted`));
 });
 
+test('the usage of the workspace shows the tokens of models by day, member and model', async () => {
+  const id = await newConversation();
+  model.script((exchange) => exchange.text('Hello.').end());
+  await cli(['agent', 'prompt', id, 'Hi.']);
+  const { out } = await cli(['workspace', 'usage']);
+  assert.match(
+    out,
+    /^DAY +BY +MODEL +CALLS +INPUT .*\n\d{4}-\d\d-\d\d +\S+ +openai-compatible\/scripted +\d+ +\d+00 /m,
+  );
+  const { models } = JSON.parse((await cli(['workspace', 'usage', '--json'])).out);
+  assert.deepEqual([models.items.length, models.nextCursor], [1, null]);
+  const early = await cli(['workspace', 'usage', '--from', '2020-01-01', '--to', '2020-01-31']);
+  assert.ok(!early.out.includes('MODEL'));
+});
+
 test('with --json every event is printed as a line, and the run as the last one', async () => {
   const id = await newConversation();
   model.script((exchange) => exchange.text('Hello.').end());

@@ -8,6 +8,7 @@ import test from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventuallyAsBefore, openThings } from '#test/support/open-things.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 import { PACKAGE, PROGRAMS, PYTHON, run } from './python.ts';
 import { startScriptedServer } from './scripted-server.ts';
 
@@ -59,6 +60,16 @@ test('a Python program finds the runs that ended since its last poll, by status 
   };
   assert.deepEqual(since, [runs, runs.slice(1)]);
   assert.deepEqual(before, runs.slice(0, 1));
+});
+
+test('a Python program reads the tokens of models by day', async (t) => {
+  const model = await startScriptedModel(t);
+  model.always((exchange) => exchange.text('Fine.').end());
+  const settings = { TROUPE_OPENAI_COMPATIBLE_URL: model.url, TROUPE_DEFAULT_MODEL: 'openai-compatible/m' };
+  const { baseUrl } = await startServer(t, settings);
+  const env = { ...ACCESS, SERVICE_BASE_URL: baseUrl };
+  const printed = await run(PYTHON, [join(PROGRAMS, 'model_usage.py')], { cwd: PACKAGE, env });
+  assert.deepEqual(JSON.parse(printed), { page: 1, sums: [['openai-compatible/m', 100, 10, 1]], before: 0 });
 });
 
 test('data frames have the types of their tables, exceptions can be pickled, and Jupyter gets the specification of a chart', async () => {

@@ -46,8 +46,8 @@ export const suspend: AgentSessionEvent = { type: 'suspend', failure: STOPPED };
 export const restored: AgentSessionEvent = { type: 'restored' };
 export const calls: AgentSessionEvent = { type: 'step.done', calls: 2, tokens: 10 };
 export const answer: AgentSessionEvent = { type: 'step.done', calls: 0, tokens: 10 };
-export const limited: AgentSessionEvent = { type: 'step.failed', failure: LIMITED, retryMs: 1000 };
-export const refused: AgentSessionEvent = { type: 'step.failed', failure: LIMITED, retryMs: null };
+export const limited: AgentSessionEvent = { type: 'step.failed', failure: LIMITED, retryMs: 1000, tokens: 0 };
+export const refused: AgentSessionEvent = { type: 'step.failed', failure: LIMITED, retryMs: null, tokens: 0 };
 export const toolsDone: AgentSessionEvent = { type: 'tools.done' };
 
 const WAY: Record<State, readonly AgentSessionEvent[]> = {

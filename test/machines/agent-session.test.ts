@@ -62,6 +62,20 @@ const ENDS: Record<string, { events: readonly AgentSessionEvent[]; ending: RunEn
     events: [open, prompt({ maxTokens: 20 }), calls, toolsDone, calls],
     ending: { status: 'failed', failure: OUT_OF_TOKENS },
   },
+  'its tokens are used up by attempts that failed': {
+    events: [
+      open,
+      prompt({ maxTokens: 20 }),
+      calls,
+      toolsDone,
+      { ...limited, tokens: 10 } as AgentSessionEvent,
+    ],
+    ending: { status: 'failed', failure: OUT_OF_TOKENS },
+  },
+  'the last attempt fails': {
+    events: [open, prompt({ maxTokens: 20 }), { ...refused, tokens: 30 } as AgentSessionEvent],
+    ending: { status: 'failed', failure: LIMITED },
+  },
   'the model refuses for good': {
     events: [open, prompt(), refused],
     ending: { status: 'failed', failure: LIMITED },

@@ -1,4 +1,5 @@
 /** Where the events of the vendors' protocols carry pieces of an answer's text. Other protocols are left to the AI SDK. */
+import type { Figures } from './call-meter.ts';
 import type { ProviderName } from './model-id.ts';
 
 export type PieceKind = 'text' | 'reasoning';
@@ -13,8 +14,16 @@ export interface Piece {
 export interface DeltaFormat {
   /** Returns the piece of an event that carries nothing else of importance; otherwise undefined. */
   read(event: Fields): Piece | undefined;
+  /** Returns the numbers of tokens that an event names; undefined when it names none. */
+  figures(event: Fields): NamedFigures | undefined;
   /** Returns the event with the piece replaced by another text. */
   write(event: Fields, text: string): Fields;
+}
+
+export interface NamedFigures {
+  readonly figures: Figures;
+  /** Whether they are those of the whole answer. */
+  readonly areFinal: boolean;
 }
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -35,6 +44,21 @@ const chatCompletions: DeltaFormat = {
     const kind = CHAT_KINDS[key ?? ''];
     if (key === undefined || kind === undefined) return undefined;
     return pieceOf(kind, `${key} ${String(index)}`, fieldsOf(delta)[key]);
+  },
+  figures({ usage, choices }) {
+    if (typeof usage !== 'object' || usage === null) return undefined;
+    const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details } =
+      fieldsOf(usage);
+    const choice = Array.isArray(choices) ? fieldsOf(choices[0]) : {};
+    return {
+      figures: {
+        ...{ input: figure(prompt_tokens), output: figure(completion_tokens) },
+        cacheRead: figure(fieldsOf(prompt_tokens_details).cached_tokens),
+        reasoning: figure(fieldsOf(completion_tokens_details).reasoning_tokens),
+      },
+      // Some servers send the figures so far with every piece.
+      areFinal: choice.delta === undefined || typeof choice.finish_reason === 'string',
+    };
   },
   write(event, text) {
     const choice = fieldsOf(fieldsOf(event.choices)[0]);
@@ -66,6 +90,10 @@ const messages: DeltaFormat = {
       ? pieceOf('reasoning', `thinking ${String(index)}`, thinking)
       : undefined;
   },
+  figures({ type, message, usage }) {
+    if (type === 'message_start') return messageFigures(fieldsOf(fieldsOf(message).usage), false);
+    return type === 'message_delta' ? messageFigures(fieldsOf(usage), true) : undefined;
+  },
   write(event, text) {
     const delta = fieldsOf(event.delta);
     return { ...event, delta: { ...delta, [delta.type === 'text_delta' ? 'text' : 'thinking']: text } };
@@ -81,8 +109,40 @@ const responses: DeltaFormat = {
     if (type !== 'response.reasoning_summary_text.delta') return undefined;
     return pieceOf('reasoning', `summary ${String(item)} ${String(summary)}`, delta);
   },
+  figures({ type, response }) {
+    if (!ENDS_OF_RESPONSES.has(type)) return undefined;
+    const { input_tokens, output_tokens, input_tokens_details, output_tokens_details } = fieldsOf(
+      fieldsOf(response).usage,
+    );
+    return {
+      figures: {
+        ...{ input: figure(input_tokens), output: figure(output_tokens) },
+        cacheRead: figure(fieldsOf(input_tokens_details).cached_tokens),
+        reasoning: figure(fieldsOf(output_tokens_details).reasoning_tokens),
+      },
+      areFinal: true,
+    };
+  },
   write: (event, text) => ({ ...event, delta: text }),
 };
+
+const ENDS_OF_RESPONSES = new Set<unknown>(['response.completed', 'response.incomplete', 'response.failed']);
+
+/** The input of this protocol leaves out the tokens of the cache. */
+function messageFigures(usage: Fields, areFinal: boolean): NamedFigures {
+  const [input, cacheRead, cacheWrite, output] = [
+    usage.input_tokens,
+    usage.cache_read_input_tokens,
+    usage.cache_creation_input_tokens,
+    usage.output_tokens,
+  ].map(figure);
+  const whole = input === undefined ? undefined : input + (cacheRead ?? 0) + (cacheWrite ?? 0);
+  return { figures: { input: whole, cacheRead, cacheWrite, output }, areFinal };
+}
+
+function figure(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}
 
 function pieceOf(kind: PieceKind, place: string, text: unknown): Piece | undefined {
   return typeof text === 'string' && text !== '' ? { kind, place, text } : undefined;

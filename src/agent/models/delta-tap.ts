@@ -1,9 +1,9 @@
 /**
- * Reads the event stream of an answer on its way to the AI SDK. Pieces of text are reported as they arrive. For the SDK, whose
+ * Reads the event stream of an answer on its way to the AI SDK. Pieces of text, and figures of tokens, are reported as they arrive. For the SDK, whose
  * layers of streams cost some hundred microseconds for each event, they are joined into a few events for the whole answer.
  * Everything else passes unchanged and in order.
  */
-import type { DeltaFormat, Fields, Piece } from './delta-format.ts';
+import type { DeltaFormat, Fields, NamedFigures, Piece } from './delta-format.ts';
 
 /** The blank line after an event. */
 const BOUNDARY = /\r\n\r\n|\n\n|\r\r/g;
@@ -26,6 +26,7 @@ interface Held {
 export class DeltaTap {
   readonly #format: DeltaFormat;
   readonly #tell: (piece: Piece) => void;
+  readonly #onFigures: (named: NamedFigures) => void;
   readonly #decoder = new TextDecoder();
   /** The received pieces of an event that is not complete yet. */
   #unread: string[] = [];
@@ -34,7 +35,12 @@ export class DeltaTap {
   #tail = '';
   #held: Held | undefined;
 
-  constructor(format: DeltaFormat, tell: (piece: Piece) => void) {
+  constructor(
+    format: DeltaFormat,
+    tell: (piece: Piece) => void,
+    onFigures: (named: NamedFigures) => void = () => {},
+  ) {
+    this.#onFigures = onFigures;
     this.#format = format;
     this.#tell = tell;
   }
@@ -87,6 +93,8 @@ export class DeltaTap {
     const at = event.startsWith('data:') ? 0 : event.indexOf('\ndata:') + 1;
     const fields = event.startsWith('data:', at) ? dataOf(event, at + 5) : undefined;
     const piece = fields === undefined ? undefined : this.#format.read(fields);
+    const named = fields === undefined ? undefined : this.#format.figures(fields);
+    if (named !== undefined) this.#onFigures(named);
     if (fields === undefined || piece === undefined) return `${this.#release()}${event}\n\n`;
     this.#tell(piece);
     let out = '';

@@ -8,8 +8,8 @@ import type {
   LanguageModelV3Usage,
 } from '@ai-sdk/provider';
 import type { EntryPart } from '#src/wire/agent.ts';
-import type { TokenUsage } from '#src/wire/run.ts';
 import { distinctIds, type ProviderData } from '../entry.ts';
+import { CallMeter, type CallUsage, estimatedInput, type Figures } from './call-meter.ts';
 import { DELTA_FORMATS, type PieceKind } from './delta-format.ts';
 import { DeltaTap } from './delta-tap.ts';
 import { ModelFailure, modelFailureOf } from './model-failure.ts';
@@ -39,6 +39,8 @@ export interface ModelQuestion {
   readonly signal: AbortSignal;
   readonly onText: (text: string) => void;
   readonly onReasoning: (text: string) => void;
+  /** Counts the tokens of the call, for a caller that needs them when it breaks off. */
+  readonly meter?: CallMeter;
 }
 
 export interface ModelAnswer {
@@ -46,7 +48,7 @@ export interface ModelAnswer {
   readonly provider: readonly ProviderData[];
   /** Calls that the model spelled wrongly: their errors by id. */
   readonly invalid: ReadonlyMap<string, string>;
-  readonly usage: TokenUsage;
+  readonly usage: CallUsage;
   readonly finish: 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';
 }
 
@@ -69,6 +71,7 @@ export const ANSWER_LIMITS: AnswerLimits = { chars: 1024 * 1024, blocks: 1_000, 
 /** Rejects with `ModelFailure`, or with the signal's reason. */
 export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
   const { signal, silenceMs, target, id, system, maxOutputTokens, limits = ANSWER_LIMITS } = question;
+  const { meter = new CallMeter(() => estimatedInput(question)) } = question;
   signal.throwIfAborted();
   // Leaving the loop over the stream does not close the connection; aborting does.
   const stop = new AbortController();
@@ -85,13 +88,17 @@ export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
     bytes += count;
     if (bytes > limits.bytes) stop.abort();
   };
-  const deltas = new DeltaDeduplicator(question);
+  const deltas = new DeltaDeduplicator(question, meter);
   try {
     const send = fetchThrough({
       dispatcher: target.dispatcher ?? (await sharedDispatcher()),
       onBytes,
       traceparent: question.traceparent,
-      tap: new DeltaTap(DELTA_FORMATS[target.provider], ({ kind, text }) => deltas.tapped(kind, text)),
+      tap: new DeltaTap(
+        DELTA_FORMATS[target.provider],
+        ({ kind, text }) => deltas.tapped(kind, text),
+        ({ figures, areFinal }) => meter.named(figures, areFinal),
+      ),
     });
     const model = await openModel(target, stop.signal, send);
     const { stream } = await model.doStream({
@@ -106,7 +113,7 @@ export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
         ? {}
         : { tools: declared(question.tools), toolChoice: { type: 'auto' } }),
     });
-    return await collect(stream, id, limits, deltas);
+    return await collect(stream, id, limits, deltas, meter);
   } catch (error) {
     signal.throwIfAborted();
     if (bytes > limits.bytes) throw tooLong(id);
@@ -143,8 +150,11 @@ class DeltaDeduplicator {
   /** The first half of a character, until the next piece brings the second half. */
   readonly #half: Record<PieceKind, string> = { text: '', reasoning: '' };
 
-  constructor({ onText, onReasoning }: Pick<ModelQuestion, 'onText' | 'onReasoning'>) {
+  readonly #meter: CallMeter;
+
+  constructor({ onText, onReasoning }: Pick<ModelQuestion, 'onText' | 'onReasoning'>, meter: CallMeter) {
     this.#tell = { text: onText, reasoning: onReasoning };
+    this.#meter = meter;
   }
 
   tapped(kind: PieceKind, text: string): void {
@@ -164,7 +174,9 @@ class DeltaDeduplicator {
     const whole = this.#half[kind] + text;
     this.#half[kind] = /[\ud800-\udbff]$/.exec(whole)?.[0] ?? '';
     const told = whole.slice(0, whole.length - this.#half[kind].length);
-    if (told !== '') this.#tell[kind](told);
+    if (told === '') return;
+    this.#meter.heard(told);
+    this.#tell[kind](told);
   }
 }
 
@@ -178,6 +190,7 @@ async function collect(
   id: string,
   limits: AnswerLimits,
   deltas: DeltaDeduplicator,
+  meter: CallMeter,
 ): Promise<ModelAnswer> {
   const blocks: Block[] = [];
   /**
@@ -244,11 +257,13 @@ async function collect(
         break;
       case 'tool-input-delta':
         countInput(part.id, part.delta.length);
+        meter.heard(part.delta);
         break;
       case 'tool-call': {
         const { toolCallId: sentId, toolName: name, providerMetadata } = part;
         const callId = distinct(sentId);
         const input = inputOf(part.input);
+        if ((inputChars.get(sentId) ?? 0) === 0) meter.heard(part.input);
         countInput(sentId, Math.max(0, part.input.length - (inputChars.get(sentId) ?? 0)));
         add({
           // Unreadable arguments are kept as text for the person; the model gets a message that names the error.
@@ -259,7 +274,7 @@ async function collect(
         break;
       }
       case 'finish':
-        end = { usage: usageOf(part.usage), finish: part.finishReason.unified };
+        end = { usage: meter.complete(figuresOf(part.usage)), finish: part.finishReason.unified };
         break;
       case 'error':
         throw part.error;
@@ -295,13 +310,13 @@ function inputOf(text: string): unknown {
   }
 }
 
-/** Returns the tokens that were used. A figure that the provider does not report counts as zero. */
-function usageOf({ inputTokens, outputTokens }: LanguageModelV3Usage): TokenUsage {
+function figuresOf({ inputTokens, outputTokens }: LanguageModelV3Usage): Figures {
   return {
-    inputTokens: inputTokens.total ?? 0,
-    outputTokens: outputTokens.total ?? 0,
-    reasoningTokens: outputTokens.reasoning ?? 0,
-    cachedInputTokens: inputTokens.cacheRead ?? 0,
+    input: inputTokens.total,
+    cacheRead: inputTokens.cacheRead,
+    cacheWrite: inputTokens.cacheWrite,
+    output: outputTokens.total,
+    reasoning: outputTokens.reasoning,
   };
 }
 

@@ -1,5 +1,6 @@
+import type { Client } from '#src/client/client.ts';
 import type { NewWorkspaceLimits, Workspace, WorkspaceLimits } from '#src/wire/identity.ts';
-import type { WorkspaceUsage } from '#src/wire/usage.ts';
+import type { ModelUsage, WorkspaceUsage } from '#src/wire/usage.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
@@ -62,13 +63,26 @@ export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson
   ]);
   const usage = group
     .command('usage')
-    .description('show how much the workspace takes on the disk of the server')
-    .action(async (_, command) => {
-      const found = await connect(command).usage();
-      if (wantsJson(command)) printJson(terminal, found);
-      else printList(terminal, rowsOf(found), USAGE_COLUMNS, false);
+    .description(
+      'show how much the workspace takes on the disk of the server, and the tokens of models by day',
+    )
+    .option(
+      '--from <day>',
+      'first UTC day of the tokens, such as 2026-06-01 (default: 30 days before the last)',
+    )
+    .option('--to <day>', 'last UTC day of the tokens (default: today)')
+    .action(async (days: { from?: string; to?: string }, command) => {
+      const found = await wholeUsage(connect(command), days);
+      if (wantsJson(command)) return printJson(terminal, found);
+      printList(terminal, rowsOf(found), USAGE_COLUMNS, false);
+      if (found.models.items.length === 0) return;
+      terminal.out('\n');
+      printList(terminal, found.models.items, MODEL_COLUMNS, false);
     });
-  examples(usage, ['troupe workspace usage', 'troupe workspace usage --workspace ws_01… --json']);
+  examples(usage, [
+    'troupe workspace usage',
+    'troupe workspace usage --from 2026-06-01 --to 2026-06-30 --json',
+  ]);
 };
 
 /** Returns the limits of the workspace after these changes: `NAME=VALUE`, or `NAME=default` for the server's limit. */
@@ -117,6 +131,30 @@ function limitRows(limits: WorkspaceLimits): LimitRow[] {
     limit: limits[name]?.toString() ?? 'none',
     from: limits.set.includes(name) ? 'this workspace' : 'the settings',
   }));
+}
+
+const MODEL_COLUMNS: readonly Column<ModelUsage>[] = [
+  { title: 'day', of: ({ day }) => day },
+  { title: 'by', of: ({ userId }) => userId },
+  { title: 'model', of: ({ model }) => model },
+  { title: 'calls', of: ({ calls }) => String(calls) },
+  { title: 'input', of: ({ inputTokens }) => String(inputTokens) },
+  { title: 'cache read', of: ({ cacheReadTokens }) => String(cacheReadTokens) },
+  { title: 'cache write', of: ({ cacheWriteTokens }) => String(cacheWriteTokens) },
+  { title: 'output', of: ({ outputTokens }) => String(outputTokens) },
+  { title: 'estimated calls', of: ({ estimatedCalls }) => String(estimatedCalls) },
+];
+
+/** Resolves with the usage, and with the tokens of all pages. */
+async function wholeUsage(client: Client, days: { from?: string; to?: string }): Promise<WorkspaceUsage> {
+  const first = await client.usage({ ...days, limit: 100 });
+  const items = [...first.models.items];
+  for (let after = first.models.nextCursor; after !== null; ) {
+    const { models } = await client.usage({ ...days, limit: 100, after });
+    items.push(...models.items);
+    after = models.nextCursor;
+  }
+  return { ...first, models: { ...first.models, items, nextCursor: null } };
 }
 
 interface UsageRow {

@@ -1268,6 +1268,45 @@ class ModelTestRequest(Struct):
     model: str | None | UnsetType = UNSET
 
 
+class ModelUsage(Struct):
+    day: Annotated[str, Meta(description='The UTC day on which the calls ended.')]
+    user_id: Annotated[str, Meta(description='The user who sent the prompts. It may have left the workspace.')] = field(
+        name='userId'
+    )
+    model: Annotated[str, Meta(description='The model, with its provider.')]
+    input_tokens: Annotated[int, Meta(description='All input tokens, with those of `cacheReadTokens` and `cacheWriteTokens`.')] = field(
+        name='inputTokens'
+    )
+    output_tokens: int = field(name='outputTokens')
+    cache_read_tokens: Annotated[int, Meta(description="Input tokens that were read from the provider's cache.")] = field(
+        name='cacheReadTokens'
+    )
+    cache_write_tokens: Annotated[int, Meta(description="Input tokens that were written to the provider's cache.")] = field(
+        name='cacheWriteTokens'
+    )
+    calls: Annotated[
+        int,
+        Meta(
+            description='Answers of the model, with those that broke off after their beginning.'
+        ),
+    ]
+    estimated_calls: Annotated[int, Meta(description='How many of the calls have estimated figures: one token for every four bytes. The provider named none, or the answer broke off first.')] = field(
+        name='estimatedCalls'
+    )
+
+
+class ModelUsagePage(Struct):
+    from_: Annotated[str, Meta(description='The first day.')] = field(name='from')
+    to: Annotated[str, Meta(description='The last day.')]
+    items: Annotated[
+        list[ModelUsage],
+        Meta(
+            description='One sum for each day, user and model, the oldest day first. Callers who do not own the workspace see their own.'
+        ),
+    ]
+    next_cursor: str | None = field(name='nextCursor')
+
+
 class MoveCell(Struct, tag_field='type', tag='move-cell'):
     """
     Puts a cell before or after another one.
@@ -2523,7 +2562,7 @@ class TextPart(Struct, tag_field='type', tag='text'):
 
 class TokenUsage(Struct):
     """
-    The counts that the provider reports; 0 if it reports none.
+    The tokens of all calls of the model: the counts that the provider reports, also for answers that broke off. Where it reports none, one token for every four bytes of the request and of the answer.
     """
 
     input_tokens: int = field(name='inputTokens')
@@ -2534,6 +2573,24 @@ class TokenUsage(Struct):
     reasoning_tokens: Annotated[int, Meta(description='How many of the output tokens were spent on reasoning.')] = field(
         name='reasoningTokens'
     )
+    cache_write_input_tokens: (
+        Annotated[
+            int,
+            Meta(
+                description="How many of the input tokens were written to the provider's cache."
+            ),
+        ]
+        | UnsetType
+    ) = field(name='cacheWriteInputTokens', default=UNSET)
+    estimated_calls: (
+        Annotated[
+            int,
+            Meta(
+                description='How many of the calls have estimated figures, because the provider named none or the answer broke off.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='estimatedCalls', default=UNSET)
 
 
 class ToolCall(Struct, tag_field='type', tag='tool-call'):
@@ -2815,6 +2872,7 @@ class WorkspacePage(Struct):
 class WorkspaceUsage(Struct):
     files: FileUsage
     stored: StoredUsage
+    models: ModelUsagePage
 
 
 class AccessToken(Struct):

@@ -1,6 +1,7 @@
 import type { ModelKeys } from '#src/agent/models/model-keys.ts';
 import type { Models } from '#src/agent/models/models.ts';
 import { notFound } from '#src/core/errors.ts';
+import type { Principal } from '#src/core/principal.ts';
 import type { ModelTest } from '#src/wire/models.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { noContent, ok } from '../reply/reply.ts';
@@ -11,7 +12,7 @@ const tags = ['Models'];
 export interface ModelRoutesOptions {
   readonly models: Models;
   readonly keys: ModelKeys;
-  readonly test: (workspaceId: string, model: string | null, signal: AbortSignal) => Promise<ModelTest>;
+  readonly test: (caller: Principal, model: string | null, signal: AbortSignal) => Promise<ModelTest>;
 }
 
 /** Models and the workspace's keys for their providers. */
@@ -33,8 +34,7 @@ export function modelRoutes({ models, keys, test }: ModelRoutesOptions): readonl
       tags,
       access: { action: 'model.test' },
       errors: ['unknown_model', 'no_model_configured', 'model_not_configured'],
-      handle: async ({ principal, body, signal }) =>
-        ok(await test(principal.workspaceId, body.model ?? null, signal)),
+      handle: async ({ principal, body, signal }) => ok(await test(principal, body.model ?? null, signal)),
     }),
     defineRoute({
       ...OPERATIONS.setModelKey,

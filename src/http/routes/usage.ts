@@ -1,22 +1,40 @@
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { Principal } from '#src/core/principal.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
-import type { WorkspaceUsage } from '#src/wire/usage.ts';
+import type { ModelUsagePage, WorkspaceUsage } from '#src/wire/usage.ts';
 import { ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-/** The disk space that the workspace uses. */
-export function usageRoutes(usage: (workspaceId: WorkspaceId) => Promise<WorkspaceUsage>): readonly Route[] {
+/** The days and the page of the sums of models. */
+export interface ModelUsageQuery {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
+export interface UsageRoutesOptions {
+  readonly disk: (principal: Principal) => Promise<Omit<WorkspaceUsage, 'models'>>;
+  /** Returns a page of the sums that the caller may see. */
+  readonly models: (principal: Principal, query: ModelUsageQuery) => ModelUsagePage;
+}
+
+/** The disk space that the workspace uses, and the tokens of models. */
+export function usageRoutes({ disk, models }: UsageRoutesOptions): readonly Route[] {
   return [
     defineRoute({
       ...OPERATIONS.getUsage,
-      summary: 'Read how much disk space the workspace uses',
+      summary: 'Read the disk space and the tokens of models that the workspace has used',
       description:
         'Returns the size of the files with their quota, and of the records by kind. Both are counted in ' +
         'the background, so the figures may be older (`countedAt`), and the first ones for a very large ' +
-        'workspace may be incomplete.',
+        'workspace may be incomplete. `models` has the tokens by day, member and model, up to the last answer.',
       tags: ['Operations'],
       access: { action: 'file.read' },
-      handle: async ({ principal }) => ok(await usage(principal.workspaceId)),
+      errors: ['invalid_cursor'],
+      async handle({ principal, query }) {
+        const page = models(principal, query);
+        return ok({ ...(await disk(principal)), models: page });
+      },
     }),
   ];
 }

@@ -20,7 +20,7 @@ import {
   ServerStreamEventSchema,
 } from '../server.ts';
 import { EmptyBodySchema, pageSchema } from '../shape.ts';
-import { WorkspaceUsageSchema } from '../usage.ts';
+import { UsageQuery, WorkspaceUsageSchema } from '../usage.ts';
 import { declareOperations } from './operation.ts';
 import { STREAM_HEADERS } from './parts.ts';
 
@@ -130,8 +130,12 @@ export const SERVER_OPERATIONS = declareOperations({
     responses: { 200: { description: 'The lines.', schema: ServerLogSchema } },
   },
   getUsage: {
+    query: UsageQuery,
     responses: {
-      200: { description: 'The disk space that the workspace uses.', schema: WorkspaceUsageSchema },
+      200: {
+        description: 'The disk space and the tokens of models that the workspace has used.',
+        schema: WorkspaceUsageSchema,
+      },
     },
   },
   getHealth: {

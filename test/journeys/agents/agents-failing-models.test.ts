@@ -13,7 +13,7 @@ const settings = {
   TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
   TROUPE_MODEL_SILENCE_S: '4',
   TROUPE_AGENT_MAX_STEPS: '3',
-  TROUPE_AGENT_MAX_TOKENS: '300',
+  TROUPE_AGENT_MAX_TOKENS: '30000',
   TROUPE_AGENT_TIMEOUT_S: '60',
   TROUPE_MODEL_CONTEXT_TOKENS: '2000',
 };
@@ -151,9 +151,10 @@ test('a refusal of the model fails the run; an empty or truncated answer complet
 });
 
 test('a run names the limit that ended it, and its open calls get results', async () => {
-  const call: Behaviour = (exchange) => exchange.calls(['list_datasources', {}]).end('tool_calls');
+  const usage = { prompt_tokens: 11_000, completion_tokens: 10 };
+  const call: Behaviour = (exchange) => exchange.calls(['list_datasources', {}]).end('tool_calls', usage);
   const end = await prompted(call, call, call);
-  // Two steps of 110 tokens are below the limit of 300. The third exceeds it and is the last one allowed.
+  // Two steps of 11,010 tokens are below the limit of 30,000. The third exceeds it and is the last one allowed.
   assert.deepEqual(outcome(end), ['failed', 'agent_step_limit', 3]);
   const calls = (end.run.output?.parts ?? []).map((part) => part.type === 'tool-call' && part.status);
   assert.deepEqual(calls, ['completed', 'completed', 'cancelled']);

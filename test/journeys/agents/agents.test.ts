@@ -62,7 +62,10 @@ test('an answer is streamed while it is written, saved, and part of its run', as
         parts: [{ type: 'final-answer', markdown: 'Fourty two.' }],
         model: 'openai-compatible/scripted',
         steps: 1,
-        usage: { inputTokens: 100, cachedInputTokens: 0, outputTokens: 10, reasoningTokens: 0 },
+        usage: {
+          ...{ inputTokens: 100, cachedInputTokens: 0, cacheWriteInputTokens: 0 },
+          ...{ outputTokens: 10, reasoningTokens: 0, estimatedCalls: 0 },
+        },
       },
       error: null,
       createdAt: '',

@@ -25,6 +25,8 @@ export interface ChatRequest {
   readonly tools?: readonly { readonly function: { readonly name: string; readonly parameters: unknown } }[];
 }
 
+const USAGE = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
+
 /** One request, and its answer, which is sent piece by piece. */
 export class Exchange {
   readonly body: ChatRequest;
@@ -80,11 +82,18 @@ export class Exchange {
     return this;
   }
 
-  /** Ends the answer properly. */
-  end(finish: 'stop' | 'tool_calls' | 'length' | 'content_filter' = 'stop'): void {
+  /** Names the tokens of the answer, without ending it. */
+  usage(usage: object = USAGE): this {
+    return this.raw(`data: ${JSON.stringify({ ...envelope([]), usage })}\n\n`);
+  }
+
+  /** Ends the answer properly. With `usage` null it names no tokens. */
+  end(
+    finish: 'stop' | 'tool_calls' | 'length' | 'content_filter' = 'stop',
+    usage: object | null = USAGE,
+  ): void {
     this.raw(`data: ${JSON.stringify(envelope([{ index: 0, delta: {}, finish_reason: finish }]))}\n\n`);
-    const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
-    this.raw(`data: ${JSON.stringify({ ...envelope([]), usage })}\n\n`);
+    if (usage !== null) this.usage(usage);
     this.raw('data: [DONE]\n\n');
     this.#response.end();
   }

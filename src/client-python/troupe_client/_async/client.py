@@ -1,7 +1,7 @@
 """The client of one server."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 from weakref import WeakValueDictionary
@@ -10,7 +10,7 @@ import httpx2
 
 from .._platform import async_at_end
 from .._retrying import RETRIES
-from ..models import AgentSession, Environment, Notebook, NotebookSession, OwnAccount
+from ..models import AgentSession, Environment, ModelUsage, Notebook, NotebookSession, OwnAccount, WorkspaceUsage
 from .resources import AsyncDatasources, AsyncFiles, AsyncNotebooks, AsyncRuns, _given, _id
 from .runs import AsyncQueue
 from .sessions import AsyncConversation, AsyncSandbox, AsyncSession, _closed, _environment_path
@@ -135,6 +135,25 @@ class AsyncTroupe:
     async def me(self) -> OwnAccount:
         """Returns the user, the token and the workspaces that it opens."""
         return await self._transport.json("GET", "/api/v3/me", OwnAccount)
+
+    async def usage(self, **filters: Any) -> WorkspaceUsage:
+        """
+        Returns the disk space that the workspace uses, and a page of the tokens of models. Days are chosen with `to="2026-06-30"`
+        and, because `from` is a word of Python, `**{"from": "2026-06-01"}`.
+        """
+        return await self._transport.json("GET", "/api/v3/usage", WorkspaceUsage, query=filters)
+
+    async def model_usage(self, first: str | None = None, last: str | None = None) -> AsyncIterator[ModelUsage]:
+        """Yields the tokens of models by day, member and model, for the UTC days from `first` to `last`: 31 days until today without them."""
+        after: str | None = None
+        while True:
+            days = _given(**{"from": first, "to": last, "after": after})
+            models = (await self.usage(**days, limit=100)).models
+            for sum in models.items:
+                yield sum
+            after = models.next_cursor
+            if after is None:
+                return
 
     async def request(
         self,

@@ -2,7 +2,7 @@
 """The client of one server."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 from weakref import WeakValueDictionary
@@ -11,7 +11,7 @@ import httpx2
 
 from .._platform import at_end
 from .._retrying import RETRIES
-from ..models import AgentSession, Environment, Notebook, NotebookSession, OwnAccount
+from ..models import AgentSession, Environment, ModelUsage, Notebook, NotebookSession, OwnAccount, WorkspaceUsage
 from .resources import Datasources, Files, Notebooks, Runs, _given, _id
 from .runs import Queue
 from .sessions import Conversation, Sandbox, Session, _closed, _environment_path
@@ -136,6 +136,25 @@ class Troupe:
     def me(self) -> OwnAccount:
         """Returns the user, the token and the workspaces that it opens."""
         return self._transport.json("GET", "/api/v3/me", OwnAccount)
+
+    def usage(self, **filters: Any) -> WorkspaceUsage:
+        """
+        Returns the disk space that the workspace uses, and a page of the tokens of models. Days are chosen with `to="2026-06-30"`
+        and, because `from` is a word of Python, `**{"from": "2026-06-01"}`.
+        """
+        return self._transport.json("GET", "/api/v3/usage", WorkspaceUsage, query=filters)
+
+    def model_usage(self, first: str | None = None, last: str | None = None) -> Iterator[ModelUsage]:
+        """Yields the tokens of models by day, member and model, for the UTC days from `first` to `last`: 31 days until today without them."""
+        after: str | None = None
+        while True:
+            days = _given(**{"from": first, "to": last, "after": after})
+            models = (self.usage(**days, limit=100)).models
+            for sum in models.items:
+                yield sum
+            after = models.next_cursor
+            if after is None:
+                return
 
     def request(
         self,

@@ -145,6 +145,18 @@ const serverEvent: ServerStreamEvent = {
   data: { ...serverLoad, kernels: { count: 1, cpuSeconds: 3.2, memoryBytes: 180_224_000 } },
 };
 const usage: WorkspaceUsage = {
+  models: {
+    from: '2026-06-01',
+    to: '2026-06-30',
+    items: [
+      {
+        ...{ day: '2026-06-12', userId: 'ada@example.com', model: 'anthropic/claude-sonnet-4-5' },
+        ...{ inputTokens: 48_200, outputTokens: 3_100, cacheReadTokens: 40_000, cacheWriteTokens: 4_096 },
+        ...{ calls: 14, estimatedCalls: 0 },
+      },
+    ],
+    nextCursor: null,
+  },
   files: {
     bytes: 20_480,
     entries: 2,
