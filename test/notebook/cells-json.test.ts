@@ -46,3 +46,13 @@ test('the same cell of two notebooks stays prepared until both are saved', () =>
   other[Symbol.dispose]();
   assert.ok(stepsFor([savedAgain(cell('a', '2'), undefined)]) > 0);
 });
+
+test('the JSON of a short cell is made in one step', () => {
+  const cells = Array.from({ length: 1000 }, (_, at) =>
+    cell(`cell-${at}`, `x = ${at}`, { name: 'ä', column: null }),
+  );
+  const json = atOnce(jsonOfCells(cells));
+  assert.equal(Buffer.concat(json.pieces).toString(), JSON.stringify(cells));
+  assert.equal(stepsFor(cells), 0);
+  assert.equal(stepsFor(cells.map((one) => ({ ...one }))), cells.length);
+});
