@@ -144,6 +144,59 @@ test('a notebook is renamed, duplicated and deleted in the list, which names its
   await page.close();
 });
 
+test('an open notebook is renamed and deleted once the person agrees that its session is closed', {
+  skip,
+}, async () => {
+  const { id } = await server.client.notebooks.create({ title: 'Still open' });
+  const open = async () => {
+    const { environmentId } = await server.client.executionEnvironments.create();
+    await server.client.notebookSessions.open({ notebookId: id, environmentId });
+  };
+  await open();
+  const { page, complaints } = await signIn();
+  const row = (title: string) =>
+    page.getByRole('region', { name: 'Notebooks' }).getByRole('listitem').filter({ hasText: title });
+  /** Presses a button, and resolves with the question that follows once it is answered. */
+  const asked = async (title: string, label: string, press: () => Promise<void>, isYes: boolean) => {
+    const question = page.waitForEvent('dialog', (dialog) => dialog.type() === 'confirm');
+    const pressed = press(); // ends once the question is answered
+    const dialog = await question;
+    assert.match(
+      dialog.message(),
+      new RegExp(`^${title} is open\\. Its session has to be closed first`),
+      label,
+    );
+    await (isYes ? dialog.accept() : dialog.dismiss());
+    await pressed;
+  };
+  const press = (title: string, label: string) => () =>
+    row(title).getByRole('button', { name: label }).click();
+  const answerPrompt = () =>
+    page.once('dialog', (dialog) => void (dialog.type() === 'prompt' && dialog.accept('Renamed while open')));
+  await page.getByLabel('Actions on Still open').click();
+  answerPrompt();
+  await asked('Still open', 'no', press('Still open', 'Rename'), false);
+  await row('Still open').getByRole('button', { name: 'Rename', exact: true }).waitFor();
+  assert.notEqual((await server.client.notebookSessions.get(id)).status, 'closed');
+  answerPrompt();
+  await asked('Still open', 'rename', press('Still open', 'Rename'), true);
+  await row('Renamed while open').waitFor();
+  assert.equal((await server.client.notebooks.get(id)).title, 'Renamed while open');
+  await open();
+  await page.reload();
+  await page.getByLabel('Actions on Renamed while open').click();
+  await press('Renamed while open', 'Delete')();
+  await page.getByText('This cannot be undone').waitFor();
+  await asked('Renamed while open', 'delete', press('Renamed while open', 'Delete'), true);
+  await row('Renamed while open').waitFor({ state: 'detached' });
+  assert.equal((await server.client.notebooks.list({ title: 'Renamed while open' })).items.length, 0);
+  assert.ok(
+    complaints.every((complaint) => complaint.includes('409')),
+    complaints.join(),
+  );
+  await page.close();
+});
+
 test('open sessions are shown as running, and closed ones as recently opened', { skip }, async () => {
   const { id } = await server.client.notebooks.create({ title: 'At work' });
   const { environmentId } = await server.client.executionEnvironments.create();

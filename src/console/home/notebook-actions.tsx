@@ -1,3 +1,4 @@
+import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
 import { cutText } from '#src/core/cut-text.ts';
 import { Action } from '../parts/action.tsx';
@@ -14,13 +15,31 @@ interface NotebookActionsProps {
 export function NotebookActions({ client, item, changed }: NotebookActionsProps) {
   const { id, updatedAt } = item;
   const title = item.title ?? 'Untitled';
+  /** Makes a change that an open session refuses: if there is one, the person is asked, it is closed, and `again` makes the change. */
+  const whileClosed = async (change: () => Promise<unknown>, again: () => Promise<unknown>) => {
+    try {
+      await change();
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'session_open') throw error;
+      if (
+        !confirm(
+          `${title} is open. Its session has to be closed first, which ends what runs in it. Close it?`,
+        )
+      )
+        return;
+      await client.notebookSessions.close(id);
+      await again();
+    }
+  };
   const rename = async () => {
     const wanted = prompt('The title of the notebook', item.title ?? '')?.trim();
     if (wanted === undefined || wanted === '' || wanted === item.title) return;
-    await client.notebooks.update(id, {
-      title: cutText(wanted, 0, MAX_TITLE_CHARACTERS),
-      expectedUpdatedAt: updatedAt,
-    });
+    const renamed = (expectedUpdatedAt: string) =>
+      client.notebooks.update(id, { title: cutText(wanted, 0, MAX_TITLE_CHARACTERS), expectedUpdatedAt });
+    await whileClosed(
+      () => renamed(updatedAt),
+      async () => renamed((await client.notebooks.get(id)).updatedAt), // the session may have saved it
+    );
     await changed();
   };
   const duplicate = async () => {
@@ -31,7 +50,8 @@ export function NotebookActions({ client, item, changed }: NotebookActionsProps)
     await changed();
   };
   const remove = async () => {
-    await client.notebooks.delete(id);
+    const deleted = () => client.notebooks.delete(id);
+    await whileClosed(deleted, deleted);
     await changed();
   };
   return (
