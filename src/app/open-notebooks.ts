@@ -47,6 +47,7 @@ import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { Prerequisites } from './prerequisites.ts';
+import { workspaceFileReader } from './workspace-file-reader.ts';
 
 export interface NotebookPlaneOptions {
   readonly config: Config;
@@ -226,7 +227,14 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       host.convert(request, directory.workspaceFilesPath(workspaceId)),
   };
   const copySecrets: CopySecrets = (...copy) => secrets.copy(...copy);
-  const files = new NotebookFiles(store, notebooks, copySecrets, converter, parsers);
+  const files = new NotebookFiles(
+    store,
+    notebooks,
+    copySecrets,
+    converter,
+    parsers,
+    workspaceFileReader(directory),
+  );
   return {
     notebooks,
     urlOf,

@@ -37,6 +37,7 @@ const LIFE_MS: Readonly<Record<PageCredential, number>> = {
   code: 60_000,
   cookie: 12 * 3_600_000,
   page: 12 * 3_600_000,
+  public: 12 * 3_600_000,
 };
 const MAX_USED_CODES = 10_000;
 

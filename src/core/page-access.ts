@@ -4,12 +4,12 @@ export type PageAccess = 'edit' | 'interact' | 'view';
 /**
  * The credentials of a page.
  *
- *
  * - `code`: part of the page's one-time address, valid once and for a minute.
  * - `cookie`: kept by the browser, which sends it for the page itself only.
  * - `page`: sent by the page with each of its requests.
+ * - `public`: the first part of the addresses of the notebook's public files, for pictures, with which the browser sends no header of the page.
  */
-export type PageCredential = 'code' | 'cookie' | 'page';
+export type PageCredential = 'code' | 'cookie' | 'page' | 'public';
 
 /**
  * A page's credential as the request has it, the notebook that the request names, and the access

@@ -271,8 +271,7 @@ class Draft {
   }
 }
 
-/** Returns the name of a cell that a client gives in marimo's form; empty for no name. */
-export function nameOf(name: string): string {
+function nameOf(name: string): string {
   return name === NAMELESS ? '' : name;
 }
 

@@ -21,6 +21,7 @@ import type { Transaction } from '#storage/transaction.ts';
 import { titleOf } from './document.ts';
 import { resultsOf } from './file-results.ts';
 import { fileStem } from './file-stem.ts';
+import { type ReadPublicFile, withPublicFiles } from './public-files.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';
 import { widgetsOf } from './saved-outputs.ts';
 
@@ -108,12 +109,19 @@ export function parserPlaces(): FairSemaphore {
   return new FairSemaphore(PARSERS);
 }
 
+/** Reads a file of a workspace, as `ReadPublicFile` does. */
+export type ReadWorkspaceFile = (
+  workspaceId: WorkspaceId,
+  ...asked: Parameters<ReadPublicFile>
+) => ReturnType<ReadPublicFile>;
+
 export class NotebookFiles {
   readonly #store: Store;
   readonly #notebooks: SavedNotebooks;
   readonly #copySecrets: CopySecrets;
   readonly #converter: Converter;
   readonly #places: FairSemaphore;
+  readonly #readFile: ReadWorkspaceFile;
   #snippets: Promise<Snippets> | undefined;
 
   constructor(
@@ -122,12 +130,14 @@ export class NotebookFiles {
     copySecrets: CopySecrets,
     converter: Converter,
     places = parserPlaces(),
+    readFile: ReadWorkspaceFile = async () => undefined,
   ) {
     this.#store = store;
     this.#notebooks = notebooks;
     this.#copySecrets = copySecrets;
     this.#converter = converter;
     this.#places = places;
+    this.#readFile = readFile;
   }
 
   /**
@@ -221,10 +231,14 @@ export class NotebookFiles {
   ): Promise<NotebookFile> {
     const { id, serialization } = await this.#notebooks.readInSlices(workspaceId, notebookId);
     const stem = fileStem(titleOf(serialization)) ?? id;
-    const results =
+    const saved =
       includeOutputs && (format === 'ipynb' || format === 'html')
         ? await inSlices(resultsOf(this.#store, workspaceId, id, serialization.cells), workspaceId)
         : undefined;
+    const results =
+      saved !== undefined && format === 'html'
+        ? await withPublicFiles(saved, workspaceId, (...asked) => this.#readFile(workspaceId, ...asked))
+        : saved;
     const widgets = includeOutputs && format === 'html' ? widgetsOf(this.#store, workspaceId, id) : undefined;
     const result = await this.#convert(workspaceId, {
       direction: 'write',

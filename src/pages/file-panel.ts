@@ -2,7 +2,6 @@
  * The panel for files of marimo's page. It shows and changes the files of the workspace, which are the working directory of its
  * notebooks. Paths of the page begin with a slash, which stands for the folder of the workspace.
  */
-import type { FileHandle } from 'node:fs/promises';
 import { asBoolean, asNumber, asOneOf, asText, orNull, textUpTo } from '#src/confined/json-shape.ts';
 import { AppError, notFound } from '#src/core/errors.ts';
 import { inSlices } from '#src/core/slices.ts';
@@ -10,6 +9,7 @@ import { encodeUtf8 } from '#src/core/utf8.ts';
 import { listFiles } from '#src/files/file-list.ts';
 import { parseFilePath } from '#src/files/file-path.ts';
 import { searchFiles } from '#src/files/file-search.ts';
+import { readUpTo } from '#src/files/read-up-to.ts';
 import type { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import type { FileEntry } from '#src/wire/files.ts';
 import { outcomeOf, type PanelCall, type PanelOperation } from './panel.ts';
@@ -111,17 +111,6 @@ async function shownBytes(
   } finally {
     await handle.close();
   }
-}
-
-async function readUpTo(handle: FileHandle, most: number): Promise<Buffer> {
-  const buffer = Buffer.alloc(most);
-  let length = 0;
-  while (length < most) {
-    const { bytesRead } = await handle.read(buffer, length, most - length, length);
-    if (bytesRead === 0) break;
-    length += bytesRead;
-  }
-  return buffer.subarray(0, length);
 }
 
 /** Returns the text that bytes are in UTF-8; undefined when they are none. */

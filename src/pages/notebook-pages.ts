@@ -19,7 +19,7 @@ import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import { elementWork } from '#src/notebook/work/element-work.ts';
 import type { SessionWork } from '#src/notebook/work/session-work.ts';
 import type { Store } from '#storage/store.ts';
-import { type PageDocument, pageDocument } from './page-html.ts';
+import { type PageDocument, type PageOptions, pageDocument } from './page-html.ts';
 import { PageHub, type PageHubPorts } from './page-hub.ts';
 import { PAGE_OPERATIONS, type PageAnswer } from './page-requests.ts';
 import type { PageStreamPorts } from './page-stream.ts';
@@ -97,7 +97,7 @@ export class NotebookPages {
   async html(
     principal: Principal,
     notebookId: string,
-    where: { readonly address: string; readonly origin: string; readonly pageToken: string },
+    where: Pick<PageOptions, 'address' | 'origin' | 'pageToken' | 'publicCode'>,
   ): Promise<PageDocument> {
     const { sessions, liveNotebooks, installed, hosts } = this.#options;
     const { workspaceId } = principal;

@@ -1,6 +1,7 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import { FairSemaphore } from '#src/core/fair-semaphore.ts';
 import type { OpenFile } from '#src/files/workspace-files.ts';
+import { PUBLIC_FOLDER } from '#src/notebook/public-files.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import { createFile, FILE_PANEL, type FilePanel, type NewFile, openFile } from './file-panel.ts';
 import { PACKAGE_PANEL } from './package-panel.ts';
@@ -69,6 +70,14 @@ export class NotebookPanels {
   ): Promise<{ readonly name: string; readonly file: OpenFile }> {
     const call = admit(this.#ports, request, 'view');
     return checkedShape(() => openFile(this.#options.files, call, path));
+  }
+
+  /** Opens a file of the folder `public`. Rejects as `download` does. */
+  publicFile(
+    request: Omit<PanelRequest, 'method' | 'path' | 'body'>,
+    path: string,
+  ): ReturnType<NotebookPanels['download']> {
+    return this.download(request, `${PUBLIC_FOLDER}/${path}`);
   }
 
   /** Creates a file or a folder. `read` is called once the page is known to have the right to it. Rejects as `answerPanel` does. */

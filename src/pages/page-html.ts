@@ -9,6 +9,7 @@ import { copyScript } from './page-copies.ts';
 import { downloadScript } from './page-downloads.ts';
 import { installScript } from './page-installs.ts';
 import { hiddenParts } from './page-parts.ts';
+import { publicFileScript } from './page-public-files.ts';
 import { refusalScript } from './page-refusals.ts';
 import { restartScript } from './page-restarts.ts';
 
@@ -19,6 +20,8 @@ export interface PageOptions {
   /** The address of the server, without a slash at its end. */
   readonly origin: string;
   readonly pageToken: string;
+  /** The credential in the addresses of the notebook's public files. */
+  readonly publicCode: string;
   readonly access: PageAccess;
   /** Other hosts from which the page may load everything but scripts and style sheets. */
   readonly hosts: readonly string[];
@@ -69,7 +72,7 @@ export interface PageDocument {
 
 /** Resolves with the page. */
 export async function pageDocument(options: PageOptions): Promise<PageDocument> {
-  const { title, address, pageToken, access, isApp, appOptions, installed } = options;
+  const { title, address, pageToken, publicCode, access, isApp, appOptions, installed } = options;
   const { version, directory } = installed;
   const template = await readFile(join(directory, '_static', 'index.html'), 'utf8');
   const fileName = `${title}.py`;
@@ -102,7 +105,7 @@ export async function pageDocument(options: PageOptions): Promise<PageDocument> 
     .replaceAll(/((?:href|src)=")\.\//g, `$1/marimo/${version}/`)
     .replace("'{{ mount_config }}'", () => scriptJson(mount))
     .replace('<head>', () => {
-      const settings = scriptJson({ address, pageToken });
+      const settings = scriptJson({ address, pageToken, publicCode });
       const scripts = [
         connectionScript,
         downloadScript,
@@ -110,6 +113,7 @@ export async function pageDocument(options: PageOptions): Promise<PageDocument> 
         installScript,
         refusalScript,
         restartScript,
+        publicFileScript,
       ]
         .map((script) => script(settings))
         .join('\n');

@@ -170,6 +170,7 @@ export const PATHS = {
   changePackagesFromNotebookPage: 'POST /n/:notebookId/api/packages/:path*',
   readFromNotebookPage: 'GET /n/:notebookId/api/:path*',
   sendFromNotebookPage: 'POST /n/:notebookId/api/:path*',
+  getPublicFile: 'GET /n/:notebookId/public/:code*',
   getNotebookPageIcon: 'GET /n/:notebookId/favicon.ico',
   getNotebookPageHealth: 'GET /n/:notebookId/health',
   getFrontEndFile: 'GET /marimo/:version/:file',

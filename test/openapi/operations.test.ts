@@ -62,6 +62,7 @@ const WITHOUT_CALL: Readonly<Record<string, string>> = {
   changePackagesFromNotebookPage: 'asked by the page of a notebook',
   readFromNotebookPage: 'asked by the page of a notebook',
   sendFromNotebookPage: 'asked by the page of a notebook',
+  getPublicFile: 'loaded by the page of a notebook',
   getNotebookPageIcon: 'loaded by the page of a notebook',
   getNotebookPageHealth: 'asked by the page of a notebook',
   getFrontEndFile: 'loaded by exported pages',

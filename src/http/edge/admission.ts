@@ -344,6 +344,7 @@ function pageCredentialOf(
   req: WireRequest,
 ): string {
   if (kind === 'code') return params.code ?? '';
+  if (kind === 'public') return params.code?.split('/', 1)[0] ?? ''; // the path of the file follows
   if (kind === 'page') return /^Bearer +(\S+)$/i.exec(req.getHeader('authorization'))?.[1] ?? '';
   const cookies = req.getHeader('cookie').split(';');
   const own = cookies.find((one) => one.trim().startsWith(`${PAGE_COOKIE}=`));

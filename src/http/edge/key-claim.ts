@@ -36,6 +36,12 @@ export function claimKey(
 }
 
 /** Returns the path of the request. It is rebuilt, because uWebSockets.js has discarded it by then. */
-export function pathOf({ route }: PreparedRoute, { params }: AdmittedRequest): string {
+function pathOf({ route }: PreparedRoute, { params }: AdmittedRequest): string {
   return pathWith(route.path, params);
+}
+
+/** Returns the path of a request for logs and answers, without the credential of a page that may be part of it. */
+export function shownPathOf({ route }: PreparedRoute, { params }: AdmittedRequest): string {
+  const isSecret = route.credential !== undefined && params.code !== undefined;
+  return pathWith(route.path, isSecret ? { ...params, code: 'code' } : params);
 }

@@ -45,7 +45,7 @@ export interface NotebookPageRoutesOptions {
 
 const MAX_PAGE_BODY_BYTES = 16 * 1024 * 1024;
 
-const COMMON = { tags: ['Notebook sessions'], isUndocumented: true } as const;
+export const COMMON = { tags: ['Notebook sessions'], isUndocumented: true } as const;
 /** Requests that the page itself sends. It has no origin, and its token is in each of them. */
 export const FROM_PAGE = {
   ...COMMON,
@@ -178,10 +178,12 @@ export function notebookPageRoutes(options: NotebookPageRoutesOptions): readonly
         const origin = publicUrl ?? publicOriginOf(headers.host, headers['x-forwarded-proto']);
         const access = principal.pageAccess ?? 'view';
         const { text } = credentials.issue('page', { principal, notebookId, access });
+        const publicFiles = credentials.issue('public', { principal, notebookId, access: 'view' });
         const { html, policy } = await pages.html(principal, notebookId, {
           address: `${origin}${pathOf('getNotebookPage', { notebookId })}`,
           origin: new URL(origin).origin,
           pageToken: text,
+          publicCode: publicFiles.text,
         });
         return raw('text/html; charset=utf-8', html, {
           'cache-control': 'no-store',

@@ -7,8 +7,8 @@ import { attachment } from '../reply/content-headers.ts';
 import { fileReply } from '../reply/content-reply.ts';
 import { encodedJson, noContent } from '../reply/reply.ts';
 import { type AnyRouteRequest, defineRoute, type Route } from '../route.ts';
-import { fileContent } from './files.ts';
-import { FROM_PAGE, READABLE } from './notebook-pages.ts';
+import { fileContent, safeHeaders } from './files.ts';
+import { COMMON, FROM_PAGE, READABLE } from './notebook-pages.ts';
 
 /** Requests about the workspace of a notebook. They are carried out in the home of the workspace, not in that of the notebook. */
 const OF_PANEL = {
@@ -51,6 +51,26 @@ export function notebookPanelRoutes(panels: NotebookPanels, maxFileBytes: number
         const disposition = { 'content-disposition': attachment(name), 'cache-control': 'no-store' };
         const described = { ...fileContent(file, name), headers: { ...READABLE, ...disposition } };
         return fileReply(described, headers, headOnly);
+      },
+    }),
+    // Outputs refer to these files by a relative address, such as `public/logo.png`; the page completes it (page-public-files.ts).
+    defineRoute({
+      ...OPERATIONS.getPublicFile,
+      ...COMMON,
+      access: { action: 'session.read' },
+      credential: 'public',
+      anyOrigin: true,
+      isPage: true,
+      readsStoreOnly: true,
+      summary: 'Read a file that stands in the folder `public` beside a notebook',
+      errors: ['session_closed', 'not_a_file', 'file_inaccessible', 'range_not_satisfiable', 'stale_update'],
+      async handle(request) {
+        const { params, signal, headers, headOnly } = request;
+        const asked = { context: auditContextOf(request), notebookId: params.notebookId, signal };
+        const [, ...names] = params.code.split('/'); // the credential is before the first slash
+        const { name, file } = await panels.publicFile(asked, names.join('/'));
+        const own = { ...READABLE, ...safeHeaders(name), 'referrer-policy': 'no-referrer' };
+        return fileReply({ ...fileContent(file, name), headers: own }, headers, headOnly);
       },
     }),
     defineRoute({

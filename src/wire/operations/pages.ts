@@ -108,6 +108,14 @@ export const PAGE_OPERATIONS = declareOperations({
     optionalBody: true,
     responses: { 200: { description: 'The answer to the page.', contentType: '*/*' } },
   },
+  getPublicFile: {
+    headers: CONTENT_HEADERS,
+    responses: {
+      200: { description: 'The file.', contentType: '*/*' },
+      206: { description: 'The requested range.', contentType: '*/*' },
+      304: { description: 'The browser already has this file.' },
+    },
+  },
   getNotebookPageIcon: {
     responses: { 200: { description: 'The icon.', contentType: 'image/x-icon' } },
   },

@@ -68,7 +68,10 @@ test('a page loads pictures, frames and data from a host that the operator allow
 }, async (t) => {
   const html = `<img src="${origin}/allowed.svg"><iframe src="${origin}/frame.svg"></iframe>`;
   const page = await openShowing(t, allowing, html);
-  await outputOf(page, 'shown').locator('img').first().evaluate('(image) => image.decode()');
+  await outputOf(page, 'shown')
+    .locator('img')
+    .first()
+    .evaluate((image) => Object(image).decode() as Promise<void>);
   const frame = page.frames().find((one) => one.url().endsWith('/page/'));
   const status = await frame?.evaluate(`fetch('${origin}/data.svg').then(({ status }) => status)`);
   assert.equal(status, 200);

@@ -1,0 +1,105 @@
+/**
+ * The files in the folder `public` beside a notebook, to which its outputs refer by relative addresses. An exported HTML page has them in
+ * itself, as marimo's exports do, because it is opened elsewhere.
+ */
+import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { inSlices } from '#src/core/slices.ts';
+import type { Results } from './file-results.ts';
+
+/** The folder, beside the notebook. */
+export const PUBLIC_FOLDER = 'public';
+/** The largest file that a page has in itself: marimo's own limit. */
+const MAX_FILE_BYTES = 10 * 1024 * 1024;
+/** The limit of all files of a page together. */
+const MAX_ALL_BYTES = 16 * 1024 * 1024;
+/** The limit of their text in the page, where a file stands as often as outputs refer to it. */
+const MAX_INSERTED_CHARS = 1.5 * MAX_ALL_BYTES;
+const MAX_FILES = 100;
+const HTML_TYPES: ReadonlySet<string> = new Set(['text/html', 'text/markdown']);
+/** Matches an attribute with a reference. Quotes in text are escaped in HTML, so text does not match. */
+const REFERENCE = /\ssrc=(["'])((?:\.?\/)?public\/[^"'<>]{1,1024})\1/g;
+
+export interface PublicFile {
+  readonly bytes: Buffer;
+  readonly type: string;
+}
+
+/** Resolves with a file of a workspace; undefined when there is none, it cannot be read, or it has more than `maxBytes`. */
+export type ReadPublicFile = (path: string, maxBytes: number) => Promise<PublicFile | undefined>;
+
+/** Resolves with outputs that have the public files to which they refer in themselves. References to other files stay. */
+export async function withPublicFiles(
+  results: Results,
+  workspaceId: WorkspaceId,
+  read: ReadPublicFile,
+): Promise<Results> {
+  const references = await inSlices(referencesIn(results), workspaceId);
+  const addresses = await dataAddresses(references, read);
+  return addresses.size === 0 ? results : inSlices(replaced(results, addresses), workspaceId);
+}
+
+/** Returns the first references in the outputs, in steps of one output. */
+function* referencesIn(results: Results): Generator<undefined, ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (const { output } of Object.values(results)) {
+    yield;
+    for (const [, , reference = ''] of htmlOf(output)?.matchAll(REFERENCE) ?? []) {
+      if (found.size >= MAX_FILES) return found;
+      found.add(reference);
+    }
+  }
+  return found;
+}
+
+/** Returns the outputs with addresses in place of references, in steps of one output. */
+function* replaced(results: Results, addresses: ReadonlyMap<string, string>): Generator<undefined, Results> {
+  const entries = new Map<string, Results[string]>();
+  let room = MAX_INSERTED_CHARS;
+  for (const [cellId, result] of Object.entries(results)) {
+    yield;
+    const data = htmlOf(result.output)?.replace(REFERENCE, (whole, quote: string, reference: string) => {
+      const address = addresses.get(reference);
+      if (address === undefined || address.length > room) return whole;
+      room -= address.length;
+      return ` src=${quote}${address}${quote}`;
+    });
+    const output = data === undefined ? {} : { output: { ...(result.output as CellOutput), data } };
+    entries.set(cellId, { ...result, ...output });
+  }
+  return Object.fromEntries(entries);
+}
+
+/** Returns the HTML of an output that may refer to public files; undefined for other outputs. */
+function htmlOf(output: unknown): string | undefined {
+  const { mimetype, data } = Object(output) as Partial<CellOutput>;
+  const isHtml = typeof data === 'string' && HTML_TYPES.has(mimetype ?? '');
+  return isHtml && data.includes(`${PUBLIC_FOLDER}/`) ? data : undefined;
+}
+
+/** Resolves with the `data:` addresses of the files that are there, by their references. */
+async function dataAddresses(
+  references: ReadonlySet<string>,
+  read: ReadPublicFile,
+): Promise<ReadonlyMap<string, string>> {
+  const addresses = new Map<string, string>();
+  let left = MAX_ALL_BYTES;
+  for (const reference of references) {
+    const path = pathOf(reference);
+    const file = path === undefined ? undefined : await read(path, Math.min(MAX_FILE_BYTES, left));
+    if (file === undefined) continue;
+    left -= file.bytes.byteLength;
+    addresses.set(reference, `data:${file.type};base64,${file.bytes.toString('base64')}`);
+  }
+  return addresses;
+}
+
+/** Returns the path of the file in the workspace; undefined for a reference that is not well encoded. */
+function pathOf(reference: string): string | undefined {
+  const [path = ''] = reference.replace(/^\.?\//, '').split(/[?#]/);
+  try {
+    return decodeURIComponent(path.replaceAll('&amp;', '&'));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,151 @@
+/** The files of the folder `public`, to which outputs refer by relative addresses. */
+import assert from 'node:assert/strict';
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'node:test';
+import { cellOf, openBrowser, outputOf, withoutBrowser } from '#test/support/browser.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { NotebookPageClient } from '#test/support/notebook-page.ts';
+import { eventually } from '#test/support/processes.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+const server = await startServer(test);
+const { client, baseUrl } = server;
+
+const PICTURE = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+const DRAWING =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><rect width="20" height="20"/></svg>';
+
+await client.files.put('public/dot.png', PICTURE);
+await client.files.put('public/in a folder/drawing.svg', Buffer.from(DRAWING));
+await client.files.put('public/page.html', Buffer.from('<script>alert(1)</script>'));
+await client.files.put('public/data.csv', Buffer.from('x,y\n1,2\n'));
+await client.files.put('secret.txt', Buffer.from('a secret'));
+
+const codeOf = ({ html }: NotebookPageClient) => /"publicCode":"([^"]+)"/.exec(html)?.[1] ?? '';
+const filesOf = (page: NotebookPageClient) => `${page.address}public/${codeOf(page)}/`;
+
+test('the address of a page reads public files of the workspace, which run no script, and nothing else', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  const folder = server.filesDir;
+  symlinkSync(join(folder, 'secret.txt'), join(folder, 'public', 'link.txt'));
+  symlinkSync(folder, join(folder, 'public', 'up'));
+  await using page = await NotebookPageClient.open(client, baseUrl, notebook.id, { access: 'view' });
+  const files = filesOf(page);
+  const dot = await fetch(`${files}dot.png`);
+  assert.deepEqual([dot.status, Buffer.from(await dot.arrayBuffer())], [200, PICTURE]);
+  assert.deepEqual(
+    ['content-type', 'content-security-policy', 'x-content-type-options', 'cross-origin-resource-policy'].map(
+      (name) => dot.headers.get(name),
+    ),
+    ['image/png', "sandbox; default-src 'none'", 'nosniff', 'cross-origin'],
+  );
+  const drawing = await fetch(`${files}in%20a%20folder/drawing.svg`);
+  assert.deepEqual([drawing.status, await drawing.text()], [200, DRAWING]);
+  const document = await fetch(`${files}page.html`);
+  assert.match(document.headers.get('content-disposition') ?? '', /^attachment/);
+  const part = await fetch(`${files}data.csv`, { headers: { range: 'bytes=0-2' } });
+  assert.deepEqual([part.status, await part.text()], [206, 'x,y']);
+  for (const path of [
+    '..%2Fsecret.txt',
+    'in%20a%20folder%2F..%2F..%2Fsecret.txt',
+    'link.txt',
+    'up/secret.txt',
+    'none.png',
+    '',
+  ]) {
+    const { status } = await fetch(files + path);
+    assert.ok(status === 400 || status === 404 || status === 409, `${path}: ${status}`);
+  }
+  await notebook.close();
+  assert.equal((await fetch(files.slice(0, -1))).status, 409, 'it is a folder');
+  assert.equal((await fetch(`${files}dot.png`)).status, 409, 'the session is closed');
+});
+
+test('the credential for public files is for one notebook, is no token, and is in no answer', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  const other = await openNotebook(server, { a: '1' });
+  await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
+  const code = codeOf(page);
+  assert.notEqual(code, page.token);
+  const elsewhere = `${baseUrl}/n/${other.id}/public/${code}/dot.png`;
+  const forged = `${page.address}public/${page.token}/dot.png`;
+  for (const address of [elsewhere, forged, `${filesOf(page).slice(0, -3)}AA/dot.png`]) {
+    const response = await fetch(address);
+    const answer = await response.text();
+    assert.equal(response.status, 401, answer);
+    assert.equal(answer.includes(code) || answer.includes(page.token), false);
+  }
+  const missing = await fetch(`${filesOf(page)}none.png`);
+  assert.deepEqual([missing.status, (await missing.text()).includes(code)], [404, false]);
+  const headers = { authorization: `Bearer ${code}` };
+  assert.equal((await fetch(`${page.address}api/files/download?path=/secret.txt`, { headers })).status, 204);
+  assert.equal((await fetch(`${baseUrl}/api/v3/me`, { headers })).status, 401);
+  await notebook.close();
+  await other.close();
+});
+
+const CELLS = {
+  imports: 'import marimo as mo',
+  image: 'mo.Html(\'<img src="public/dot.png">\')',
+  markdown: 'mo.md("![](public/in a folder/drawing.svg)")'.replace('in a folder', 'in%20a%20folder'),
+  nested: 'mo.accordion({"open": mo.Html("<img src=\'./public/dot.png\'>")})',
+};
+
+test('in a browser, outputs show public files, also after the page is loaded again, and scripts fetch them', {
+  skip: withoutBrowser,
+}, async (t) => {
+  const browser = await openBrowser(t);
+  const notebook = await openNotebook(server, CELLS);
+  const { url } = await client.notebookSessions.page(notebook.id);
+  const { page } = await browser.openPath(server, url);
+  await cellOf(page, 'imports').waitFor();
+  assert.equal((await notebook.run({ type: 'all' })).status, 'completed');
+  const isShown = (cell: string) =>
+    eventually(`the picture of ${cell} is shown`, async () => {
+      const pictures = outputOf(page, cell).locator('img');
+      if ((await pictures.count()) === 0) return false;
+      return (await pictures.first().evaluate((picture) => Object(picture).naturalWidth as number)) > 0;
+    });
+  await isShown('image');
+  await isShown('markdown');
+  await page.reload();
+  await isShown('image');
+  await isShown('markdown');
+  await outputOf(page, 'nested').getByText('open').first().click();
+  await isShown('nested');
+  const frame = page.frames().find((one) => one.url().endsWith('/page/'));
+  const data = await frame?.evaluate("fetch('public/data.csv').then((response) => response.text())");
+  assert.equal(data, 'x,y\n1,2\n');
+  await notebook.close();
+});
+
+test('an exported page has public files in itself, and no file outside of the folder', async () => {
+  const notebook = await openNotebook(server, {
+    ...CELLS,
+    other:
+      'mo.Html(\'<img src="public/../secret.txt"><img src="public/none.png"><img src="public/link.txt">\')',
+  });
+  assert.equal((await notebook.run({ type: 'all' })).status, 'completed');
+  const { bytes } = await client.notebooks.export(notebook.id, 'html');
+  const html = Buffer.from(bytes).toString();
+  assert.ok(html.includes(`data:image/png;base64,${PICTURE.toString('base64')}`));
+  assert.ok(html.includes(`data:image/svg+xml;base64,${Buffer.from(DRAWING).toString('base64')}`));
+  assert.ok(html.includes('public/none.png'));
+  assert.equal(html.includes(Buffer.from('a secret').toString('base64')), false);
+  await notebook.close();
+});
+
+test('an exported page grows by 24 MiB at most, however often its outputs refer to a file', async () => {
+  await client.files.put('public/large.bin', Buffer.alloc(2 * 1024 * 1024, 7));
+  const many = 'mo.Html("<img src=\'public/large.bin\'>" * 100)';
+  const notebook = await openNotebook(server, { imports: 'import marimo as mo', many });
+  assert.equal((await notebook.run({ type: 'all' })).status, 'completed');
+  const { bytes } = await client.notebooks.export(notebook.id, 'html');
+  const [, ...inside] = Buffer.from(bytes).toString('latin1').split('data:application/octet-stream;base64,');
+  assert.equal(inside.length, 8);
+  await notebook.close();
+});
