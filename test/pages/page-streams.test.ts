@@ -212,7 +212,13 @@ test('a layout that is too long is refused before its JSON is made', (t) => {
   let times = 0;
   const layoutWith = (cells: unknown) => ({
     type: 'grid',
-    data: { cells, toJSON: () => (times++, { cells }) },
+    data: {
+      cells,
+      toJSON() {
+        times++;
+        return { cells };
+      },
+    },
   });
   const tooLong = {
     'one text': 'x'.repeat(15 * MIB),
