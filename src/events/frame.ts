@@ -1,4 +1,5 @@
 import { timestamp } from '#src/core/clock.ts';
+import { joined } from '#src/core/joined-bytes.ts';
 import { isShortJson, jsonPieces } from '#src/core/json/json-write.ts';
 import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 
@@ -65,6 +66,16 @@ function* largeDataFrame(value: unknown): Generator<Uint8Array> {
   yield Buffer.from('data: ');
   yield* jsonPieces(value);
   yield FRAME_END;
+}
+
+/** Returns a whole frame, in steps of up to a millisecond. */
+export function* wholeFrame(frame: LargeFrame): Generator<undefined, Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for (const piece of frame) {
+    pieces.push(piece);
+    yield;
+  }
+  return yield* joined(pieces);
 }
 
 /** Returns frames that a subscriber has missed, each marked with `missed: true`. `frames` are whole frames. */

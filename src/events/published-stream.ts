@@ -20,7 +20,6 @@
  * but the state. catch-up.ts makes the frames that a subscriber gets before the live ones.
  */
 import { randomBytes } from 'node:crypto';
-import { joined } from '#src/core/joined-bytes.ts';
 import { inSlices } from '#src/core/slices.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import { Audience } from './audience.ts';
@@ -29,7 +28,7 @@ import { type OpeningOptions, openingOf } from './catch-up.ts';
 import { ChunkRing } from './chunk-ring.ts';
 import { CommitGate } from './commit-gate.ts';
 import type { EventSink, Subscription } from './event-sink.ts';
-import { encodeFrame, type Frameable, frameOf, type LargeFrame, PIECE_BYTES } from './frame.ts';
+import { encodeFrame, type Frameable, frameOf, type LargeFrame, PIECE_BYTES, wholeFrame } from './frame.ts';
 import type { Heartbeats } from './heartbeats.ts';
 import type { StreamBudget } from './stream-budget.ts';
 import { Subscriber } from './subscriber.ts';
@@ -234,7 +233,7 @@ export class PublishedStream<Event extends Frameable> {
 
   /** Encodes a large frame in slices. */
   async #make(frame: Frame, pieces: LargeFrame): Promise<void> {
-    const bytes = await inSlices(wholeOf(pieces));
+    const bytes = await inSlices(wholeFrame(pieces));
     frame.content = bytes;
     this.#gatedLength += bytes.byteLength;
   }
@@ -303,14 +302,4 @@ function bytesOf(frames: readonly Frame[]): Uint8Array {
   const [first] = frames;
   if (first !== undefined && typeof first.content !== 'string') return first.content;
   return Buffer.from(frames.map(({ content }) => content).join(''));
-}
-
-/** Returns a whole frame, in steps of one piece. */
-function* wholeOf(frame: LargeFrame): Generator<undefined, Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  for (const piece of frame) {
-    pieces.push(piece);
-    yield;
-  }
-  return yield* joined(pieces);
 }

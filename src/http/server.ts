@@ -7,6 +7,7 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import type { Method } from '#src/wire/paths.ts';
 import { AdmittedRequest, type PreparedRoute, prepareRoute } from './edge/admission.ts';
 import { AuthThrottle } from './edge/auth-throttle.ts';
+import { BodyMemory } from './edge/body-memory.ts';
 import { createClientAddresses } from './edge/client-address.ts';
 import { ConnectionLimit, limitConnections } from './edge/connection-limit.ts';
 import { createAllowedOrigins, preflightHeaders } from './edge/cors.ts';
@@ -87,6 +88,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     publicUrl: options.publicUrl,
     open,
     turns: new WorkspaceTurns(),
+    bodies: new BodyMemory(),
     streamPermits: options.openStreamPermits?.((workspaceId) => open.streams.of(workspaceId)),
     authThrottle: new AuthThrottle(undefined, options.workers),
     requestLog: options.requestLog ?? RequestLog.silent(),

@@ -271,7 +271,8 @@ class Draft {
   }
 }
 
-function nameOf(name: string): string {
+/** Returns the name of a cell that a client gives in marimo's form; empty for no name. */
+export function nameOf(name: string): string {
   return name === NAMELESS ? '' : name;
 }
 

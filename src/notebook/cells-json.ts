@@ -2,7 +2,7 @@
  * The JSON of the cells of large notebooks. A saved cell object never changes, so its JSON stays valid as long as the
  * object lives: a live notebook of megabytes is saved with every change, and most of its cells are unchanged.
  */
-import { EncodedJson, writeJson } from '#src/core/json/json-write.ts';
+import { EncodedJson, isShortJson, writeJson } from '#src/core/json/json-write.ts';
 import { encodeLongString, isLongString, type LongString } from '#src/core/json/prepared-strings.ts';
 import { atOnce } from '#src/core/slices.ts';
 import type { Cell } from '#src/wire/notebook.ts';
@@ -35,21 +35,55 @@ export function jsonBytesOf(cells: readonly Cell[]): number {
   return cells.reduce((sum, cell) => sum + lengthOf(cell), 0);
 }
 
+/** Cells that are about to be saved, and whose JSON is made, by their ids. */
+const prepared = new Map<string, Set<Cell>>();
+
+/**
+ * Makes the JSON of cells that a request brings, in steps, before the notebook is saved with them. The result is disposed of after
+ * that.
+ */
+export function* preparingCells(cells: readonly Cell[]): Generator<undefined, Disposable> {
+  yield* jsonOfCells(cells);
+  for (const cell of cells) prepared.set(cell.cell_id, (prepared.get(cell.cell_id) ?? new Set()).add(cell));
+  return {
+    [Symbol.dispose]() {
+      for (const cell of cells) {
+        const others = prepared.get(cell.cell_id);
+        if (others?.delete(cell) && others.size === 0) prepared.delete(cell.cell_id);
+      }
+    },
+  };
+}
+
 /** Returns a text that differs whenever the code differs: the code itself, or its digest when it is long. */
 export function codeMark(cell: Cell): string {
   return isLongString(cell.code) ? `sha256:${atOnce(longCodeOf(cell)).digest}` : cell.code;
 }
 
-/** Returns `cell`, or `before` when that is equal. The JSON of unchanged code is used again. */
+/** Returns `cell`, or `before` or a prepared cell when that is equal. The JSON of unchanged code is used again. */
 export function savedAgain(cell: Cell, before: Cell | undefined): Cell {
+  if (before !== undefined && isEqual(cell, before)) return before;
+  for (const one of prepared.get(cell.cell_id) ?? []) if (isEqual(cell, one)) return one;
   if (before?.code !== cell.code) return cell;
-  if (before.cell_id === cell.cell_id && before.options === cell.options) return before;
   const code = longCodes.get(before);
   if (code !== undefined) longCodes.set(cell, code);
   return cell;
 }
 
+function isEqual(one: Cell, other: Cell): boolean {
+  return (
+    one.code === other.code && one.cell_id === other.cell_id && hasEqualMembers(one.options, other.options)
+  );
+}
+
+function hasEqualMembers(one: Cell['options'], other: Cell['options']): boolean {
+  if (one === other) return true;
+  const names = Object.keys(one);
+  return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name]);
+}
+
 function* encode(cell: Cell): Generator<undefined, readonly Uint8Array[]> {
+  if (isShortJson(cell)) return [Buffer.from(JSON.stringify(cell))]; // most are, and the writer's steps would take twice as long
   if (!isLongString(cell.code)) return yield* writeJson(cell);
   const code = (yield* longCodeOf(cell)).json;
   return yield* writeJson({ ...cell, code });

@@ -1,18 +1,23 @@
 import type { ActorId } from '#src/actors/address.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import { isShortJson, prepareObject } from '#src/core/json/json-write.ts';
 import { prepareStrings } from '#src/core/json/prepared-strings.ts';
 import type { Log } from '#src/core/log.ts';
 import type { Principal } from '#src/core/principal.ts';
+import { inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { Submission } from '#src/runs/submission.ts';
 import type { TraceContext } from '#src/tracing/trace-context.ts';
+import type { Cell } from '#src/wire/notebook.ts';
 import type { ExecutionRequest } from '#src/wire/run.ts';
 import { reserveMemory } from '#storage/record-memory.ts';
 import type { Store } from '#storage/store.ts';
 import type { Permit } from '#storage/workspace-permits.ts';
 import { labelsOf } from './cell-label.ts';
+import { preparingCells } from './cells-json.ts';
 import { sizeWith } from './code-memory.ts';
+import { withConfig } from './document.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
@@ -120,14 +125,30 @@ export class Executions {
   async #prepareAndSubmit(order: Order): Promise<Submission> {
     const { caller, sessionId, request } = order;
     const { workspaceId } = caller;
-    const codes = request.type === 'cells' ? request.cells.flatMap(({ code }) => code ?? []) : [];
+    const cells = request.type === 'cells' ? request.cells : [];
+    const codes = cells.flatMap(({ code }) => code ?? []);
     using _prepared = await prepareStrings(codes);
-    const { codeBytes, cellBytes } = sizeWith(
-      this.#options.liveNotebooks.peek({ workspaceId, id: sessionId }),
-      request.type === 'cells' ? request.cells : [],
-    );
+    const open = this.#options.liveNotebooks.peek({ workspaceId, id: sessionId });
+    using _cells = await this.#prepareCells(workspaceId, open, cells);
+    const { codeBytes, cellBytes } = sizeWith(open, cells);
     using _memory = await reserveMemory(codeBytes, codeBytes, cellBytes); // the record and the answer of the run, and the notebook
     return await this.#options.sessions.whenReadable(workspaceId, sessionId, () => this.#submit(order));
+  }
+
+  /** Makes the JSON of many cells that a request brings, for its run and for the notebook. */
+  #prepareCells(
+    workspaceId: WorkspaceId,
+    open: LiveNotebook | undefined,
+    cells: readonly RequestedCell[],
+  ): Disposable | undefined | Promise<Disposable> {
+    if (isShortJson(cells, MAX_SIZE_AT_ONCE)) return undefined;
+    return inSlices(
+      (function* () {
+        yield* prepareObject(cells);
+        return yield* preparingCells(open === undefined ? [] : savedCells(cells, open));
+      })(),
+      workspaceId,
+    );
   }
 
   #submit(order: Order): Submission | Promise<Submission> {
@@ -242,6 +263,16 @@ export class Executions {
   cancel(workspaceId: WorkspaceId, sessionId: string, runId: RunId): void {
     this.#options.work.cancel({ workspaceId, id: sessionId }, runId);
   }
+}
+
+/** Returns the cells of a request as the notebook will have them, if it does not change meanwhile. */
+function savedCells(cells: readonly RequestedCell[], { view }: LiveNotebook): Cell[] {
+  return cells.flatMap(({ cellId, code, config }) => {
+    const cell = view.get(cellId);
+    if (cell === undefined) return [];
+    const options = config === undefined ? cell.options : withConfig(cell.options, config);
+    return [{ cell_id: cellId, code: code ?? cell.code, options }];
+  });
 }
 
 /** Returns the codes that a request brings, by the ids of their cells. */

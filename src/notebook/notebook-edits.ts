@@ -1,10 +1,16 @@
+import { isShortJson } from '#src/core/json/json-write.ts';
 import { prepareStrings } from '#src/core/json/prepared-strings.ts';
 import type { Principal } from '#src/core/principal.ts';
-import type { ChangeCells, ChangedCells } from '#src/wire/cell-changes.ts';
+import { inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+import type { CellChange, ChangeCells, ChangedCells } from '#src/wire/cell-changes.ts';
+import type { Cell } from '#src/wire/notebook.ts';
 import { reserveMemory } from '#storage/record-memory.ts';
-import { planCellEdits } from './cell-edits.ts';
+import { nameOf, planCellEdits } from './cell-edits.ts';
+import { preparingCells } from './cells-json.ts';
 import { sizeWith } from './code-memory.ts';
 import { requireCurrent } from './current-state.ts';
+import { withConfig } from './document.ts';
+import type { LiveNotebook } from './live-notebook.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
 
@@ -35,6 +41,9 @@ export class NotebookEdits {
       request.changes.filter((change) => 'code' in change),
     );
     using _memory = await reserveMemory(cellBytes);
+    using _cells = isShortJson(request.changes, MAX_SIZE_AT_ONCE)
+      ? undefined
+      : await inSlices(preparingCells(savedCells(request.changes, open)), workspaceId);
     return await this.#sessions.whenReadable(workspaceId, sessionId, () => {
       const live = this.#liveNotebooks.of(this.#sessions.toEdit(workspaceId, sessionId));
       const { view } = live;
@@ -51,4 +60,18 @@ export class NotebookEdits {
       return { sessionId, updatedAt: live.document.updatedAt, cells: changed };
     });
   }
+}
+
+/** Returns the cells that get new code, as the notebook will have them if nothing else changes them meanwhile. */
+function savedCells(changes: readonly CellChange[], open: LiveNotebook | undefined): Cell[] {
+  return changes.flatMap((change) => {
+    if (change.type === 'create-cell') {
+      const { cellId, code, config, name } = change;
+      const options = withConfig({}, { ...config, name: nameOf(name ?? '') });
+      return cellId == null ? [] : [{ cell_id: cellId, code, options }];
+    }
+    const cell = change.type === 'set-code' ? open?.view.get(change.cellId) : undefined;
+    if (cell === undefined || change.type !== 'set-code') return [];
+    return [{ cell_id: change.cellId, code: change.code, options: cell.options }];
+  });
 }

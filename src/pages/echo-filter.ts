@@ -38,9 +38,16 @@ export class EchoFilter {
 
   /** Notes that the page was sent the text that results from the page's own change of the cell. */
   corrected(cellId: string, code: string, nowMs: number = performance.now()): void {
-    const texts = (this.#sent.get(cellId) ?? []).filter(({ atMs }) => nowMs - atMs < ECHO_MS);
-    this.#keep(cellId, []); // so that the cell comes last
-    this.#keep(cellId, [...texts.slice(1 - MAX_TEXTS), { code, atMs: nowMs }]);
+    const known = this.#sent.get(cellId);
+    if (known === undefined) {
+      // One change may bring the texts of thousands of cells.
+      this.#sent.set(cellId, [{ code, atMs: nowMs }]);
+      this.#chars += code.length;
+    } else {
+      const texts = known.filter(({ atMs }) => nowMs - atMs < ECHO_MS);
+      this.#keep(cellId, []); // so that the cell comes last
+      this.#keep(cellId, [...texts.slice(1 - MAX_TEXTS), { code, atMs: nowMs }]);
+    }
     this.trim(nowMs);
   }
 

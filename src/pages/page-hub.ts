@@ -36,6 +36,7 @@ import {
   messageFrames,
   PageStream,
   type PageStreamPorts,
+  slicedFrame,
 } from './page-stream.ts';
 import { type CodeOfCell, type CodesOfPage, PageWork, type PageWorkPorts } from './page-work.ts';
 import { Presence, type PresencePorts } from './presence.ts';
@@ -341,7 +342,7 @@ export class PageHub implements NotebookFollower {
   #correct(page: Page, corrections: readonly DocumentChange[]): void {
     for (const change of corrections)
       if (change.type === 'set-code') page.echoes.corrected(change.cellId, change.code);
-    this.#send(page, transactionMessage(corrections));
+    page.stream?.send(slicedFrame(...transactionMessage(corrections), this.#live.workspaceId));
   }
 
   /**
@@ -463,6 +464,7 @@ export class PageHub implements NotebookFollower {
 
   changed(changes: readonly DocumentChange[], origin: object | null, author: ChangeAuthor | null): void {
     if (author !== null) this.#presence.changed(changes, author);
+    let frame: Buffer | Promise<Uint8Array> | undefined; // the same for all pages
     for (const page of this.#pages.values()) {
       if (page.stream === undefined) continue;
       const isOwn = page === origin;
@@ -473,7 +475,8 @@ export class PageHub implements NotebookFollower {
       }
       if (isOwn) continue;
       if (changes.some(changesOrder)) page.reorderedMs = performance.now();
-      this.#send(page, transactionMessage(changes));
+      frame ??= slicedFrame(...transactionMessage(changes), this.#live.workspaceId);
+      page.stream.send(frame);
     }
   }
 

@@ -1,7 +1,9 @@
+import { inSlices } from '#src/core/slices.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import { Audience } from '#src/events/audience.ts';
 import { ChunkRing } from '#src/events/chunk-ring.ts';
 import { type EventSink, HEARTBEAT, type Subscription } from '#src/events/event-sink.ts';
-import { dataFrame, type LargeFrame } from '#src/events/frame.ts';
+import { dataFrame, type LargeFrame, wholeFrame } from '#src/events/frame.ts';
 import type { Laggard, StreamBudget } from '#src/events/stream-budget.ts';
 import { Subscriber } from '#src/events/subscriber.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
@@ -30,6 +32,9 @@ export class PageStream implements Subscription {
   readonly #audience: Audience;
   readonly #subscriber: Subscriber;
   readonly #subscription: Subscription;
+  /** The frames that come after one that is still being made; undefined when none is. */
+  #waiting: (Uint8Array | Promise<Uint8Array>)[] | undefined;
+  #waitingBytes = 0;
 
   /** `left` is called once, when the stream is over. Nothing is sent before `begin`. */
   constructor(sink: EventSink, { budget, onCutOff }: PageStreamPorts, left: () => void) {
@@ -64,8 +69,32 @@ export class PageStream implements Subscription {
     this.#audience.pumpAll();
   }
 
-  send(frame: Uint8Array): void {
+  /** Sends a frame, or one that is still being made. Later frames wait for it. */
+  send(frame: Uint8Array | Promise<Uint8Array>): void {
     if (this.isOver) return;
+    if (this.#waiting !== undefined) this.#wait(this.#waiting, frame);
+    else if (frame instanceof Promise) unawaited(this.#sendWhenMade(frame), 'page-stream: a frame of a page');
+    else this.#push(frame);
+  }
+
+  async #sendWhenMade(frame: Promise<Uint8Array>): Promise<void> {
+    const waiting: (Uint8Array | Promise<Uint8Array>)[] = [];
+    this.#waiting = waiting;
+    const made = await frame;
+    this.#waiting = undefined;
+    this.#waitingBytes = 0;
+    if (this.isOver) return;
+    this.#push(made);
+    for (const next of waiting) this.send(next); // one of them may have to be waited for again
+  }
+
+  #wait(waiting: (Uint8Array | Promise<Uint8Array>)[], frame: Uint8Array | Promise<Uint8Array>): void {
+    waiting.push(frame);
+    this.#waitingBytes += frame instanceof Promise ? 0 : frame.byteLength;
+    if (this.#waitingBytes > MAX_LAG_BYTES) this.cutOff();
+  }
+
+  #push(frame: Uint8Array): void {
     this.#ring.push(frame);
     this.#audience.pumpAll();
     if (this.#subscriber.blocked) this.#sink.retry?.();
@@ -96,6 +125,10 @@ export class PageStream implements Subscription {
   /** Ends the stream at once; a page that has not taken all frames gets the rest of the present one. */
   end(): void {
     if (this.isOver) return;
+    // The page gets its last frame, which may say that the session is closed, also when one before is still being made.
+    const last = this.#waiting?.at(-1);
+    if (last instanceof Uint8Array) this.#push(last);
+    this.#waiting = undefined;
     if (this.#subscriber.isCaughtUp(this.#ring)) {
       this.close();
       this.#sink.end();
@@ -120,6 +153,16 @@ export function messageFrames(
   return Buffer.from(
     messages.map(([op, data]) => `data: ${JSON.stringify({ op, data: { op, ...data } })}\n\n`).join(''),
   );
+}
+
+/** Returns one message for a page as a frame, or as one that is being made in slices when it is large. Its values must not change. */
+export function slicedFrame(
+  op: string,
+  data: Readonly<Record<string, unknown>>,
+  workspaceId: string,
+): Buffer | Promise<Uint8Array> {
+  const frame = lateFrame(op, data);
+  return typeof frame === 'string' ? Buffer.from(frame) : inSlices(wholeFrame(frame), workspaceId);
 }
 
 /** Returns one message for a page as a frame that is encoded when it is sent. Its values must not change. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { EncodedJson, writeJson } from '#src/core/json/json-write.ts';
+import { EncodedJson, prepareObject, writeJson } from '#src/core/json/json-write.ts';
 import { encodeLongString, prepareStrings, preparing } from '#src/core/json/prepared-strings.ts';
 import { atOnce } from '#src/core/slices.ts';
 
@@ -47,4 +47,23 @@ test('an abandoned preparation of strings leaves nothing in memory', () => {
   while (stepsOf(encodeLongString(LONG)) > 0) assert.notEqual(steps.next().done, true);
   steps.return({ [Symbol.dispose]: () => undefined });
   assert.ok(stepsOf(encodeLongString(LONG)) > 0);
+});
+
+test('a list that was prepared is not encoded again, and its JSON is the same', (t) => {
+  const list = Array.from({ length: 20_000 }, (_, at) => ({ at, text: 'ä "'.repeat(10) }));
+  const json = JSON.stringify({ before: [null, undefined, 'x'], list });
+  assert.equal(textOf({ before: [null, undefined, 'x'], list }), json, 'before it is prepared');
+  const stringify = t.mock.method(JSON, 'stringify');
+  const steps = stepsOf(prepareObject(list));
+  assert.ok(steps > 10);
+  assert.ok(
+    stringify.mock.callCount() < 100,
+    `${stringify.mock.callCount()} calls: short items are written together`,
+  );
+  const calls = stringify.mock.callCount();
+  const again = Buffer.concat(atOnce(writeJson({ before: [null, undefined, 'x'], list })));
+  const [sinceThen, longest] = [stringify.mock.calls.slice(calls), again.toString()];
+  t.mock.restoreAll();
+  assert.equal(longest, json);
+  assert.ok(sinceThen.every(({ result }) => (result?.length ?? 0) < 100));
 });

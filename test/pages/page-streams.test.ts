@@ -50,7 +50,12 @@ function openNotebook(t: TestContext, cellIds: readonly string[], budgetBytes = 
   live.apply(cellIds.map((id) => cellOp(id, { output: output('text/html', LARGE) })));
   const budget = new StreamBudget(budgetBytes);
   const cutOffs: string[] = [];
-  const ports = { budget, interrupt: () => {}, onCutOff: (reason: string) => cutOffs.push(reason) };
+  const ports = {
+    budget,
+    interrupt: () => {},
+    isClosed: () => true,
+    onCutOff: (reason: string) => cutOffs.push(reason),
+  };
   const hub = new PageHub(live, ports as unknown as PageHubPorts, () => {});
   const subscriptions: Subscription[] = [];
   const attach = (sink: EventSink) => {
@@ -251,4 +256,37 @@ test('ten thousand cells that wait for their run are shown to a page in a few la
   await shown(2 * cells.length);
   assert.ok(sink.pieces.length < 200, `${sink.pieces.length} pieces`);
   assert.deepEqual([...new Set(sink.story)], ['kernel-ready', 'variables', 'cell-op']);
+});
+
+test('a large change reaches all pages in slices, encoded once, and what happened meanwhile follows it', async (t) => {
+  const { live, attach } = openNotebook(t, [], 256 * MIB, 1);
+  const sinks = [0, 1].map(() => Object.assign(new SlowSink(), { isFast: true }));
+  for (const sink of sinks) attach(sink);
+  const known = sinks[0]!.bytes;
+  let [characters, longest] = [0, 0];
+  const stringify = JSON.stringify;
+  t.mock.method(JSON, 'stringify', (value: unknown) => {
+    const json = stringify(value);
+    characters += json?.length ?? 0;
+    longest = Math.max(longest, json?.length ?? 0);
+    return json;
+  });
+  live.follower?.changed([{ type: 'set-code', cellId: 'other0', code: LARGE }], null, null);
+  live.apply([cellOp('other0', { output: output('text/html', 'later') })]);
+  assert.equal(sinks[0]!.bytes, known, 'nothing of it is sent in this turn');
+  while (sinks.some(({ story }) => !story.includes('other0 5'))) await nextTurn();
+  t.mock.restoreAll();
+  assert.ok(longest < 64 * 1024, `${longest} characters were encoded at once`);
+  assert.ok(characters < 1.5 * LARGE.length, `${characters} characters were encoded`);
+  for (const { story } of sinks)
+    assert.deepEqual(story.slice(-2), ['notebook-document-transaction', 'other0 5']);
+});
+
+test('the last message of a page arrives although a large one before it is still being made', async (t) => {
+  const { live, hub, attach } = openNotebook(t, [], 256 * MIB, 1);
+  const sink = Object.assign(new SlowSink(), { isFast: true });
+  attach(sink);
+  live.follower?.changed([{ type: 'set-code', cellId: 'other0', code: LARGE }], null, null);
+  hub.left();
+  assert.match(Buffer.concat(sink.pieces).toString(), /event: close\n/);
 });

@@ -60,12 +60,24 @@ export class SharedJson {
 
 /** The JSON of long strings that was made ahead (`prepared-strings.ts`). */
 export const preparedJson = new Map<string, EncodedJson>();
+/** The JSON of objects that was made ahead (`prepareObject`). */
+const preparedObjects = new WeakMap<object, EncodedJson>();
+
+/** Makes the JSON of an object or a list for the next times it is written, in steps. It must not change from now on. */
+export function* prepareObject(value: object): Generator<undefined, void> {
+  preparedObjects.set(value, new EncodedJson(yield* writeJson(value)));
+}
 
 /**
  * Returns whether the JSON of a value is short enough to be written at once. Stops looking once the
  * JSON is too long.
  */
 export function isShortJson(value: unknown, maxChars = MAX_PIECE_CHARS): boolean {
+  return roomAfter(value, maxChars) >= 0;
+}
+
+/** Returns how many of `room` characters the JSON of a value leaves; less than 0 when it is too long. */
+function roomAfter(value: unknown, maxChars: number): number {
   let room = maxChars;
   /**
    * Values that are not counted yet. Most texts and numbers never get here, because they are
@@ -82,18 +94,18 @@ export function isShortJson(value: unknown, maxChars = MAX_PIECE_CHARS): boolean
         if (typeof item === 'object' && item !== null) open.push(item);
         else room -= typeof item === 'string' ? item.length + VALUE_CHARS : VALUE_CHARS;
       }
-    } else if (next instanceof EncodedJson || next instanceof SharedJson) return false;
+    } else if (next instanceof EncodedJson || next instanceof SharedJson) return -1;
     else if (typeof next === 'object' && next !== null) {
       for (const name in next) {
         const member = (next as Readonly<Record<string, unknown>>)[name];
         room -= name.length;
         if (typeof member === 'object' && member !== null) open.push(member);
         else room -= typeof member === 'string' ? member.length + VALUE_CHARS : VALUE_CHARS;
-        if (room < 0) return false;
+        if (room < 0) return room;
       }
     }
   }
-  return room >= 0;
+  return room;
 }
 
 /**
@@ -157,12 +169,10 @@ function* write(to: PieceText, value: unknown): Generator<Uint8Array> {
   } else if (typeof value === 'string') {
     const known = preparedJson.get(value);
     yield* known === undefined ? writeString(to, value) : write(to, known);
+  } else if (preparedObjects.has(value as object)) {
+    yield* write(to, preparedObjects.get(value as object));
   } else if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) {
-      to.add(index === 0 ? '[' : ',');
-      yield* write(to, item);
-    }
-    to.add(']');
+    yield* writeList(to, value);
   } else {
     let before = '{';
     for (const [name, member] of Object.entries(value as object)) {
@@ -173,6 +183,26 @@ function* write(to: PieceText, value: unknown): Generator<Uint8Array> {
     }
     to.add(before === '{' ? '{}' : '}');
   }
+}
+
+/** Writes short items together: ten thousand of them one by one would take three times as long. */
+function* writeList(to: PieceText, items: readonly unknown[]): Generator<Uint8Array> {
+  to.add('[');
+  for (let from = 0; from < items.length; ) {
+    if (from > 0) to.add(',');
+    let end = from;
+    for (let room = MAX_PIECE_CHARS; end < items.length; end++) {
+      room = roomAfter(items[end], room);
+      if (room < 0) break;
+    }
+    if (end === from) yield* write(to, items[end++]);
+    else {
+      to.add(JSON.stringify(items.slice(from, end)).slice(1, -1)); // without the brackets
+      if (to.isFull) yield to.take();
+    }
+    from = end;
+  }
+  to.add(']');
 }
 
 function* writeString(to: PieceText, text: string): Generator<Buffer> {

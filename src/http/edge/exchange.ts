@@ -57,6 +57,7 @@ import {
 } from '../reply/write-reply.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 import { type AdmittedRequest, admit, type PreparedRoute } from './admission.ts';
+import { BodyCharge } from './body-memory.ts';
 import { BodyStream } from './body-stream.ts';
 import {
   CALLBACK,
@@ -97,6 +98,8 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
   #beganAtMs = performance.now();
   /** Set for a request that another worker carries out, and in a cluster for every request whose home is in its body. */
   #forwarded: ForwardedBody | undefined;
+  /** Set for a body that came in pieces. */
+  #body: BodyCharge | undefined;
   /** Set for a request with an idempotency key, until it is settled. */
   #attempt: IdempotentAttempt | undefined;
   /** Resolves once everything that the handler of a GET has read is on disk. */
@@ -150,6 +153,7 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
   /** Takes the exchange out of the requests for which a closing server waits. */
   #release(): void {
     this.#context.open.inFlight.delete(this);
+    this.#body?.release();
   }
 
   /** The notebook, conversation or workspace of the request; undefined until it is known, and when any worker may answer it. */
@@ -190,7 +194,9 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
       this.#enter(RECEIVING);
       const { limitBytes } = this.#prepared;
       const announcedBytes = Number(req.getHeader('content-length')) || 0;
-      readBody(this.#res, { limitBytes, announcedBytes }, (bytes, isEnd) => this.#receiveBody(bytes, isEnd));
+      const charge = (bytes: number) => this.#charge(bytes);
+      const limits = { limitBytes, announcedBytes, charge };
+      readBody(this.#res, limits, (bytes, isEnd) => this.#receiveBody(bytes, isEnd));
     } else if (this.#request.endsConnection) this.#handleInNextTurn(NO_BODY);
     else {
       const workspaceId = this.#request.principal?.workspaceId;
@@ -206,6 +212,13 @@ export class HttpExchange implements InFlightRequest, ForwardedEnd {
       if (this.#phase.name !== 'gone') work();
     });
     if (!isDone) this.#enter(RECEIVING);
+  }
+
+  /** Charges memory of the body, until the exchange is over, to the workspace of the caller. */
+  #charge(bytes: number): boolean {
+    const { principal, holder } = this.#request;
+    this.#body ??= new BodyCharge(this.#context.bodies, principal?.workspaceId ?? holder?.userId ?? '');
+    return this.#body.take(bytes);
   }
 
   #receiveBody(bytes: Buffer | AppError, isEnd: boolean): void {

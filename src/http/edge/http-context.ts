@@ -14,6 +14,7 @@ import type { WorkspacePermits } from '#storage/workspace-permits.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import type { ErrorLog } from '../reply/problem.ts';
 import type { AuthThrottle } from './auth-throttle.ts';
+import type { BodyMemory } from './body-memory.ts';
 import type { ClientAddressOf } from './client-address.ts';
 import type { AllowedOriginOf } from './cors.ts';
 import type { OpenRequests } from './open-requests.ts';
@@ -137,6 +138,7 @@ export interface HttpContext
   readonly forwarding: Forwarding | undefined;
   readonly streamPermits: StreamPermits | undefined;
   readonly turns: WorkspaceTurns;
+  readonly bodies: BodyMemory;
   readonly authThrottle: AuthThrottle;
   readonly clientAddress: ClientAddressOf;
   /** Returns the origin whose pages may read an answer; undefined when pages of other origins never may. */

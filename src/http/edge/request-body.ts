@@ -1,5 +1,6 @@
 import { AppError } from '#src/core/errors.ts';
 import type { WireResponse } from '../wire-exchange.ts';
+import { noRoomForBody } from './body-memory.ts';
 
 /**
  * How many bytes of a body beyond its limit are read and discarded. Many clients send the whole body before they read the reply: if
@@ -13,40 +14,44 @@ export function isDiscarded(lengthBytes: number, limitBytes: number): boolean {
 }
 
 /**
- * The largest allowed length of a body, and the length that its client announces; 0 when the client
- * announces none.
+ * The largest allowed length of a body, the length that its client announces (0 when the client announces none), and its memory.
  */
-export interface BodyLength {
+export interface BodyLimits {
   readonly limitBytes: number;
   readonly announcedBytes: number;
+  /** Charges the memory of a piece of a body that does not come at once. Returns false when there is none. */
+  readonly charge: (bytes: number) => boolean;
 }
 
 /**
- * Reads the body and calls `done` once: with the whole body, or with `body_too_large` at the end of the body or at the
- * point where reading stops. `isEnd` says whether the body was read to its end. Never calls `done` when the client
- * leaves first.
+ * Reads the body and calls `done` once: with the whole body, or with `body_too_large` or `unavailable` at the end of the body or at
+ * the point where reading stops. `isEnd` says whether the body was read to its end. Never calls `done` when the client leaves first.
  */
 export function readBody(
   res: WireResponse,
-  { limitBytes, announcedBytes }: BodyLength,
+  { limitBytes, announcedBytes, charge }: BodyLimits,
   done: (body: Buffer | AppError, isEnd: boolean) => void,
 ): void {
   let whole: Buffer | undefined;
   let size = 0;
   let isDone = false;
+  let refusal: AppError | undefined;
   res.onData((chunk, isLast) => {
     if (isDone) return;
     const from = size;
     size += chunk.byteLength;
-    if (size > limitBytes) {
+    const isAtOnce = isLast && from === 0;
+    if (size > limitBytes) refusal = bodyTooLarge(limitBytes);
+    else if (refusal === undefined && !isAtOnce && !charge(chunk.byteLength)) refusal = noRoomForBody();
+    if (refusal !== undefined) {
       whole = undefined;
       isDone = isLast || !isDiscarded(size, limitBytes);
-      if (isDone) done(bodyTooLarge(limitBytes), isLast);
+      if (isDone) done(refusal, isLast);
       return;
     }
     // Copied, because uWebSockets.js uses the memory of the chunk again after this callback.
     const bytes = new Uint8Array(chunk);
-    if (isLast && from === 0) {
+    if (isAtOnce) {
       isDone = true;
       done(Buffer.from(bytes), true);
       return;
