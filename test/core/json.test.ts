@@ -146,3 +146,33 @@ test('the pieces of long JSON and of long UTF-8 are put together in steps', (t) 
   assert.equal(bytes.toString(), text);
   assert.equal(json.toString(), JSON.stringify([text]));
 });
+
+test('megabytes that are no JSON, or blanks around a value, are not decoded at once', (t) => {
+  const [blanks, others] = [' \n\t\r'.repeat(100_000), 'ä'.repeat(100_000)];
+  let longest = 0;
+  const decode = Buffer.prototype.toString;
+  t.mock.method(
+    Buffer.prototype,
+    'toString',
+    function (this: Buffer, encoding?: BufferEncoding, start = 0, end = this.length) {
+      if (encoding !== 'latin1') longest = Math.max(longest, end - start);
+      return decode.call(this, encoding, start, end);
+    },
+  );
+  const large = JSON.stringify(['ä'.repeat(100_000)]);
+  assert.equal(parse(`${blanks}"ä"${blanks}`), 'ä');
+  assert.equal(parse(`${blanks}${'9'.repeat(100_000)}`), Number.POSITIVE_INFINITY);
+  assert.deepEqual(parse(`${blanks}${large}${blanks}`), JSON.parse(large));
+  for (const text of [
+    others,
+    blanks,
+    `${others}1`,
+    `${others}${large}`,
+    `${large}${others}`,
+    `\u00a0${blanks}1`,
+    `1${others}`,
+  ])
+    assert.throws(() => parse(text), SyntaxError);
+  t.mock.restoreAll();
+  assert.ok(longest < 128 * 1024, `${longest} bytes were decoded at once`);
+});

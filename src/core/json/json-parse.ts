@@ -9,6 +9,9 @@ const BACKSLASH = 0x5c;
 /** The length of an escape sequence such as `\u00e4` after its backslash. */
 const MAX_ESCAPED_BYTES = 5;
 const MAX_CHARACTER_BYTES = 4;
+/** The bytes that JSON may have between values. */
+const BLANKS: readonly number[] = [0x20, 0x09, 0x0a, 0x0d];
+const BLANKS_AT_ONCE = 64 * 1024;
 
 /**
  * Returns the value that `JSON.parse` returns, in steps of up to a millisecond. `scan` has reached the end of these
@@ -17,10 +20,21 @@ const MAX_CHARACTER_BYTES = 4;
 export function* parseJson(json: Buffer, scan: JsonScan): Generator<undefined, unknown> {
   if (scan.isUnbalanced) throw new SyntaxError('Brackets or quotes do not match.');
   const { large } = scan;
-  if (large === undefined) return JSON.parse(json.toString('utf8'));
-  const text = textOf(json);
-  JSON.parse(`${text(0, large.start)}null${text(large.end, json.length)}`);
+  if (large === undefined) return yield* parseSmall(json);
+  // Only blanks may be around the value. Read as Latin-1, megabytes of other characters are refused without being decoded.
+  JSON.parse(`${json.toString('latin1', 0, large.start)}null${json.toString('latin1', large.end)}`);
   return yield* parseLarge(json, large);
+}
+
+/** Parses JSON without a large value: a small one, maybe among megabytes of blanks, or bytes that are no JSON. */
+function* parseSmall(json: Buffer): Generator<undefined, unknown> {
+  let [start, end] = [0, json.length];
+  while (end - start > MAX_PIECE_BYTES && BLANKS.includes(json[start]!))
+    if (++start % BLANKS_AT_ONCE === 0) yield;
+  while (end - start > MAX_PIECE_BYTES && BLANKS.includes(json[end - 1]!))
+    if (--end % BLANKS_AT_ONCE === 0) yield;
+  // A longer value could only be a number, which is ASCII.
+  return JSON.parse(json.toString(end - start > MAX_PIECE_BYTES ? 'latin1' : 'utf8', start, end));
 }
 
 const NO_BOUNDS = {
