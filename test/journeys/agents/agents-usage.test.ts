@@ -84,6 +84,26 @@ test('the tokens of a day are summed by member and model, with those of the cach
   assert.deepEqual(await sumsOf(client), models.items, 'sums outlive runs and members');
 });
 
+test('pages continue after the longest names of a model and of a user', async () => {
+  const { workspaceId, client } = await newWorkspace();
+  const userId = 'u'.repeat(128);
+  await client.members.create({ userId, role: 'editor' });
+  const scopes = ['workspaceRuntime:connect'] as const;
+  const { token } = await client.accessTokens.create({ name: 'long', userId, scopes });
+  const member = server.clientOf({ token, workspaceId });
+  const names = ['a', 'b'].map((end) => `openai-compatible/${'m'.repeat(255)}${end}`);
+  for (const name of names) {
+    model.script(fine);
+    assert.equal((await member.models.test(name)).ok, true);
+  }
+  const first = (await client.usage({ limit: 1 })).models;
+  const second = (await client.usage({ limit: 1, after: first.nextCursor ?? '' })).models;
+  assert.deepEqual(
+    [...first.items, ...second.items].map(({ model: name }) => name),
+    names,
+  );
+});
+
 test('days choose the sums, and invalid days and cursors are refused', async () => {
   const { client } = await newWorkspace();
   await prompted(client, fine);
