@@ -5,11 +5,7 @@ import http from 'node:http';
 import test, { type TestContext } from 'node:test';
 import Type from 'typebox';
 import type { WorkspaceId } from '#src/core/ids.ts';
-import {
-  BodyMemory,
-  MAX_BODY_MEMORY_BYTES,
-  MAX_BODY_MEMORY_OF_WORKSPACE_BYTES,
-} from '#src/http/edge/body-memory.ts';
+import { BodyMemory, MAX_BODY_MEMORY_BYTES } from '#src/http/edge/body-memory.ts';
 import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { deferred } from '#test/support/deferred.ts';
@@ -81,6 +77,13 @@ test('unfinished bodies of one workspace leave room for others, and for small bo
   });
 });
 
+test('unfinished bodies of two workspaces leave room for a third', async (t) => {
+  const server = await serveBodies(t);
+  await fill(server, 'busy');
+  await fill(server, 'also-busy');
+  assert.equal((await post(server, 'quiet', LARGE)).status, 200);
+});
+
 test('a body keeps its room until its request is answered', async (t) => {
   const { promise: handled, resolve: handle } = deferred();
   const server = await serveBodies(t, handled);
@@ -93,16 +96,20 @@ test('a body keeps its room until its request is answered', async (t) => {
   assert.equal((await post(server, 'busy', LARGE)).status, 200);
 });
 
-test('a workspace has half of the memory for bodies, to the byte, and all workspaces have the whole', () => {
+test('the bodies of a workspace have half of the memory that those of others leave, to the byte', () => {
   const memory = new BodyMemory();
-  const half = MAX_BODY_MEMORY_OF_WORKSPACE_BYTES;
-  assert.equal(half * 2, MAX_BODY_MEMORY_BYTES);
+  const half = MAX_BODY_MEMORY_BYTES / 2;
   assert.equal(memory.take('a', half + 1), false);
   assert.equal(memory.take('a', half), true);
   assert.equal(memory.take('a', 1), false);
-  assert.equal(memory.take('b', half - 1), true);
-  assert.equal(memory.take('c', 2), false);
+  assert.equal(memory.take('b', half / 2 + 1), false);
+  assert.equal(memory.take('b', half / 2), true);
+  assert.equal(
+    memory.take('c', half / 4 + 1),
+    false,
+    'two workspaces leave room for a third, and it for a fourth',
+  );
+  assert.equal(memory.take('c', half / 4), true);
+  memory.give('a', half);
   assert.equal(memory.take('c', 1), true);
-  memory.give('a', 1);
-  assert.equal(memory.take('a', 1), true);
 });

@@ -5,10 +5,8 @@
 
 import { AppError } from '#src/core/errors.ts';
 
-/** All bodies of one process together. */
+/** All bodies of one process together. The bodies of one workspace have half of what those of others leave, so that others have room. */
 export const MAX_BODY_MEMORY_BYTES = 256 * 1024 * 1024;
-/** The bodies of one workspace together, so that others always have room. */
-export const MAX_BODY_MEMORY_OF_WORKSPACE_BYTES = MAX_BODY_MEMORY_BYTES / 2;
 
 export class BodyMemory {
   #usedBytes = 0;
@@ -16,9 +14,10 @@ export class BodyMemory {
 
   /** Charges so many bytes to a workspace. Returns false, and charges nothing, when they have no room. */
   take(workspaceId: string, bytes: number): boolean {
-    const used = (this.#usedBy.get(workspaceId) ?? 0) + bytes;
-    if (used > MAX_BODY_MEMORY_OF_WORKSPACE_BYTES || this.#usedBytes + bytes > MAX_BODY_MEMORY_BYTES)
-      return false;
+    const before = this.#usedBy.get(workspaceId) ?? 0;
+    const usedByOthers = this.#usedBytes - before;
+    const used = before + bytes;
+    if (used > (MAX_BODY_MEMORY_BYTES - usedByOthers) / 2) return false;
     this.#usedBy.set(workspaceId, used);
     this.#usedBytes += bytes;
     return true;
