@@ -83,8 +83,11 @@ export class ElementCalls {
         { kind: 'element', by: caller.userId, edits: false, ...deadlineOf({ timeoutS }) },
         (_, resolve) => elementWork({ command: () => command, live, store, resolve }),
       );
-      live.setUiValues(values);
-      return ended.then((end) => ({ sessionId, ...valuesResult(end) }));
+      const takeBack = live.setUiValues(values);
+      return ended.then((end) => {
+        takeBack(end.failures.filter(({ isSet }) => !isSet).map(({ elementId }) => elementId));
+        return { sessionId, ...valuesResult(end) };
+      });
     });
   }
 
@@ -225,9 +228,16 @@ function keyOf({ workspaceId, id }: ActorId): string {
   return `${workspaceId}/${id}`;
 }
 
-function valuesResult({ status, failure, cells, unknown }: ElementEnd): Omit<UiValuesResult, 'sessionId'> {
-  const hasFailed = cells.some((cell) => cell.status === 'error');
-  return { status: status === 'completed' && hasFailed ? 'failed' : status, cells, unknown, error: failure };
+function valuesResult(end: ElementEnd): Omit<UiValuesResult, 'sessionId'> {
+  const { status, failure, cells, unknown, failures } = end;
+  const hasFailed = failures.length > 0 || cells.some((cell) => cell.status === 'error');
+  return {
+    status: status === 'completed' && hasFailed ? 'failed' : status,
+    cells,
+    unknown,
+    failures,
+    error: failure,
+  };
 }
 
 function functionResult(

@@ -295,10 +295,26 @@ export class LiveNotebook {
     return effective;
   }
 
-  /** Notes values of UI elements that no page has set, which the kernel gets now. */
-  setUiValues(values: Readonly<Record<string, unknown>>): void {
+  /**
+   * Notes values of UI elements that no page has set, which the kernel gets now. Returns a function that restores the previous values of
+   * elements that refused theirs. It changes no value that was set in the meantime.
+   */
+  setUiValues(values: Readonly<Record<string, unknown>>): (refused: readonly string[]) => void {
+    const before = new Map(Object.keys(values).map((id) => [id, this.uiValues.get(id)]));
     for (const [id, value] of Object.entries(values)) this.uiValues.set(id, value);
     this.follower?.valuesSet(values);
+    return (refused) => {
+      const present = refused.filter((id) => before.has(id) && this.uiValues.get(id) === values[id]);
+      for (const id of present) this.#restoreUiValue(id, before.get(id));
+    };
+  }
+
+  #restoreUiValue(elementId: string, value: unknown): void {
+    if (value === undefined) this.uiValues.forget(elementId);
+    else {
+      this.uiValues.set(elementId, value);
+      this.follower?.valuesSet({ [elementId]: value });
+    }
   }
 
   /** Applies changes that the kernel has made itself. */

@@ -19,20 +19,24 @@ export class UiValues {
   #chars = 0;
 
   set(elementId: string, value: unknown): void {
-    this.#forget(elementId);
+    this.forget(elementId);
     const chars = elementId.length + charsOfValue(value ?? null);
     if (chars > MAX_CHARS) return;
     this.#values.set(elementId, { value, chars });
     this.#chars += chars;
     for (const oldest of this.#values.keys()) {
       if (this.#chars <= MAX_CHARS && this.#values.size <= MAX_VALUES) return;
-      this.#forget(oldest);
+      this.forget(oldest);
     }
+  }
+
+  get(elementId: string): unknown {
+    return this.#values.get(elementId)?.value;
   }
 
   /** Forgets the values of the elements of a cell, because a cell that runs creates them again. */
   forgetCell(cellId: string): void {
-    for (const id of this.#values.keys()) if (id.startsWith(`${cellId}-`)) this.#forget(id);
+    for (const id of this.#values.keys()) if (id.startsWith(`${cellId}-`)) this.forget(id);
   }
 
   clear(): void {
@@ -45,7 +49,7 @@ export class UiValues {
     return Object.fromEntries([...this.#values].map(([id, { value }]) => [id, value]));
   }
 
-  #forget(elementId: string): void {
+  forget(elementId: string): void {
     this.#chars -= this.#values.get(elementId)?.chars ?? 0;
     this.#values.delete(elementId);
   }

@@ -31,7 +31,7 @@ export const UiValuesResultSchema = Type.Object(
     sessionId: Type.String(),
     status: oneOf(['completed', 'failed', 'cancelled'], {
       description:
-        '`failed` when a cell failed, or the kernel did. `cancelled` when the work was interrupted.',
+        '`failed` when an element, a cell or the kernel failed. `cancelled` when the work was interrupted.',
     }),
     cells: Type.Array(
       Type.Object(
@@ -46,6 +46,24 @@ export const UiValuesResultSchema = Type.Object(
     unknown: Type.Array(Type.String(), {
       description: 'The ids for which the kernel has no element. The other values were set.',
     }),
+    failures: Type.Array(
+      Type.Object(
+        {
+          elementId: Type.String(),
+          reason: Type.String(),
+          isSet: Type.Boolean({
+            description:
+              'False when the element refused the value, true when its `on_change` handler failed.',
+          }),
+        },
+        { $id: 'ElementFailure', ...closed },
+      ),
+      {
+        description:
+          'The elements that refused their value or whose `on_change` handler failed, each with the error of Python. The other ' +
+          'values were set.',
+      },
+    ),
     error: nullable(FailureSchema),
   },
   { $id: 'UiValuesResult', ...closed },

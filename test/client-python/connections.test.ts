@@ -84,6 +84,7 @@ test('requests are repeated with the same Idempotency-Key and after Retry-After,
         status: 'completed',
         cells: [],
         unknown: [],
+        failures: [],
         error: null,
       });
     else if (url.endsWith('nb_down')) problem(response, 503, 'unavailable');

@@ -797,6 +797,14 @@ class DuckdbConnection(Struct, tag_field='kind', tag='duckdb'):
     ]
 
 
+class ElementFailure(Struct):
+    element_id: str = field(name='elementId')
+    reason: str
+    is_set: Annotated[bool, Meta(description='False when the element refused the value, true when its `on_change` handler failed.')] = field(
+        name='isSet'
+    )
+
+
 class Environment(Struct):
     environment_id: str = field(name='environmentId')
     status: Literal['open', 'closed']
@@ -3882,7 +3890,7 @@ class UiValuesResult(Struct):
     status: Annotated[
         Literal['completed', 'failed', 'cancelled'],
         Meta(
-            description='`failed` when a cell failed, or the kernel did. `cancelled` when the work was interrupted.'
+            description='`failed` when an element, a cell or the kernel failed. `cancelled` when the work was interrupted.'
         ),
     ]
     cells: Annotated[
@@ -3895,6 +3903,12 @@ class UiValuesResult(Struct):
         list[str],
         Meta(
             description='The ids for which the kernel has no element. The other values were set.'
+        ),
+    ]
+    failures: Annotated[
+        list[ElementFailure],
+        Meta(
+            description='The elements that refused their value or whose `on_change` handler failed, each with the error of Python. The other values were set.'
         ),
     ]
     error: Failure | None

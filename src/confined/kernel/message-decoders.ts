@@ -18,6 +18,7 @@ import type {
   CellOutput,
   CellVerdict,
   DocumentChange,
+  ElementFailure,
   KernelMessage,
 } from './messages.ts';
 
@@ -31,6 +32,9 @@ const MAX_TEXT_CHARS = 20_000;
  * shown.
  */
 const MAX_REASON_CHARS = 500;
+/** One request sets values of at most this many elements, whose ids have at most this many characters. */
+const MAX_ELEMENT_FAILURES = 1000;
+const MAX_ELEMENT_ID_CHARS = 500;
 /** The longest name that RFC 6838 allows. */
 const MAX_MIMETYPE_CHARS = 255;
 /** The most characters of a table's rows, and of its columns' names and types. */
@@ -225,7 +229,22 @@ function decodeBridgeDone(fields: Fields): KernelMessage {
     interrupted: orNull(fields.interrupted, asBoolean, 'interrupted') ?? false,
     cells: new Map(cells.map(([cellId, verdict]) => [cellId, asVerdict(verdict)])),
     ...(fields.unknown == null ? {} : { unknown: texts(fields.unknown, 'unknown') }),
+    ...(fields.failures == null ? {} : { failures: asElementFailures(fields.failures) }),
   };
+}
+
+function asElementFailures(value: unknown): readonly ElementFailure[] {
+  return Object.entries(asRecord(value, 'failures'))
+    .filter(([elementId]) => elementId.length <= MAX_ELEMENT_ID_CHARS)
+    .slice(0, MAX_ELEMENT_FAILURES)
+    .map(([elementId, failure]) => {
+      const [reason, isSet] = asList(failure, (part) => part, elementId);
+      return {
+        elementId,
+        reason: shortenText(asText(reason, 'reason'), MAX_REASON_CHARS),
+        isSet: asBoolean(isSet, 'isSet'),
+      };
+    });
 }
 
 function decodeFunctionCallResult(fields: Fields): KernelMessage {

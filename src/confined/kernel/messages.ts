@@ -137,6 +137,13 @@ export interface CellVerdict {
   readonly errors: readonly CellError[];
 }
 
+export interface ElementFailure {
+  readonly elementId: string;
+  readonly reason: string;
+  /** Whether the element has the new value all the same. */
+  readonly isSet: boolean;
+}
+
 /**
  * The exact state of every cell after one command. `seq` is null for a command that came from the
  * kernel itself.
@@ -150,6 +157,8 @@ export interface BridgeDone {
   readonly cells: ReadonlyMap<string, CellVerdict>;
   /** Those elements of a command that do not exist in the kernel. */
   readonly unknown?: readonly string[];
+  /** The elements of a command that failed as their value was set, each with the error of Python. */
+  readonly failures?: readonly ElementFailure[];
 }
 
 /**

@@ -56,6 +56,8 @@ PRIVATE = {
     "marimo._output": "formatting.try_format formatting.FormattedOutput formatting.is_callable_method",
     "marimo._output.formatters": "repr_formatters.is_callable_method",
     "marimo._output.md": "md",
+    "marimo._plugins.ui._core.ui_element": """
+        UIElement._update UIElement._convert_value""",
     "marimo._runtime": """
         commands.CommandMessage commands.BatchableCommand commands.OutOfBandCommand
         commands.CreateNotebookCommand commands.DeleteCellCommand commands.EditCellsCommand

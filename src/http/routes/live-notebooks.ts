@@ -130,6 +130,7 @@ function unfinishedValues(sessionId: string, { message }: AppError): UiValuesRes
     status: 'failed',
     cells: [],
     unknown: [],
+    failures: [],
     error: { code: 'kernel_command_failed', message },
   };
 }

@@ -1,6 +1,6 @@
 import type { WorkEnd } from '#machines/notebook-session.ts';
 import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
-import type { KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { ElementFailure, KernelMessage } from '#src/confined/kernel/messages.ts';
 import type { CellResult } from '#src/wire/run.ts';
 import type { Store } from '#storage/store.ts';
 import type { LiveNotebook } from '../live-notebook.ts';
@@ -14,6 +14,8 @@ export interface ElementEnd extends WorkEnd {
   readonly cells: readonly { readonly cellId: string; readonly status: CellResult['status'] }[];
   /** The ids for which the kernel has no element. */
   readonly unknown: readonly string[];
+  /** The elements that failed as their value was set. */
+  readonly failures: readonly ElementFailure[];
 }
 
 export interface ElementWorkOptions {
@@ -32,7 +34,7 @@ export interface ElementWorkOptions {
  */
 export function elementWork({ command, live, store, follow, resolve }: ElementWorkOptions): WorkPlan {
   const ran = new Set<string>();
-  let unknown: readonly string[] = [];
+  let ofElements: Pick<ElementEnd, 'unknown' | 'failures'> = { unknown: [], failures: [] };
   const statusOf = (cellId: string) => RESULT_OF[live.view.get(cellId)?.ended ?? 'cancelled'];
   return {
     runId: null,
@@ -43,14 +45,15 @@ export function elementWork({ command, live, store, follow, resolve }: ElementWo
       if (hasRun && live.view.get(message.cellId) !== undefined) ran.add(message.cellId);
     },
     conclude: (done) => {
-      unknown = done.unknown ?? [];
+      ofElements = { unknown: done.unknown ?? [], failures: done.failures ?? [] };
       if (done.interrupted) return { status: 'cancelled', failure: null };
       return { status: done.error === null ? 'completed' : 'failed', failure: null };
     },
     cancelRequested: () => undefined,
     ended(end) {
       if (ran.size > 0) keepOutputs(store, live, ran);
-      resolve({ ...end, cells: [...ran].map((cellId) => ({ cellId, status: statusOf(cellId) })), unknown });
+      const cells = [...ran].map((cellId) => ({ cellId, status: statusOf(cellId) }));
+      resolve({ ...end, ...ofElements, cells });
     },
   };
 }

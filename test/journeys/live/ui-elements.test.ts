@@ -43,6 +43,7 @@ test('a value runs the cells that depend on it, and the answer names them; their
     status: 'completed',
     cells: [{ cellId: 'square', status: 'success' }],
     unknown: [],
+    failures: [],
     error: null,
   });
   assert.equal((await callCode(client, notebook.id, 'print(n.value)')).stdout, '8\n');
@@ -82,6 +83,37 @@ test('an unknown element is named, the other values are set, and a dependent cel
     'fails error',
     'square success',
   ]);
+  await notebook.close();
+});
+
+test('a value that an element refuses is a failure that names the element and the reason, and the other values are set', async () => {
+  const choice = "d = mo.ui.dropdown(['low', 'high'], value='low')\nd";
+  const handled = 'def fail(value): raise RuntimeError("r" * 5000)\nh = mo.ui.text(on_change=fail)\nh';
+  const group = "g = mo.ui.array([mo.ui.dropdown(['a', 'b'])])\ng";
+  const { notebook, slider } = await openSlider({ choice, handled, group });
+  const set = (values: Record<string, unknown>) => notebookSessions.setUiValues(notebook.id, { values });
+  assert.equal((await set({ 'choice-0': ['high'] })).status, 'completed');
+  const result = await set({ 'choice-0': ['none'], [slider]: 8, 'handled-0': 'x' });
+  assert.equal(result.status, 'failed');
+  const [choiceFailure, handlerFailure, ...others] = result.failures;
+  assert.deepEqual([choiceFailure?.elementId, choiceFailure?.isSet, others], ['choice-0', false, []]);
+  assert.match(choiceFailure?.reason ?? '', /^ValueError: .*none.*low/s);
+  assert.deepEqual([handlerFailure?.elementId, handlerFailure?.isSet], ['handled-0', true]);
+  assert.match(handlerFailure?.reason ?? '', /^RuntimeError: r{400,}/);
+  assert.ok((handlerFailure?.reason.length ?? 0) <= 500);
+  assert.ok(result.cells.some(({ cellId, status }) => cellId === 'square' && status === 'success'));
+  const values = await callCode(client, notebook.id, 'print(n.value, d.value, h.value)');
+  assert.equal(values.stdout, '8 high x\n');
+  await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
+  assert.deepEqual((await page.follow()).ui_values, { 'choice-0': ['high'], [slider]: 8, 'handled-0': 'x' });
+
+  const text = await set({ [slider]: 'many' });
+  assert.deepEqual([text.status, text.failures.map(({ elementId }) => elementId)], ['failed', [slider]]);
+  const inner = await elementOf(notebook, 'g[0]');
+  for (const _ of ['first', 'again']) {
+    const { status, failures } = await set({ [inner]: ['c'] });
+    assert.deepEqual([status, failures.map(({ elementId }) => elementId)], ['failed', [inner]]);
+  }
   await notebook.close();
 });
 

@@ -33,7 +33,7 @@ from marimo._runtime.runtime import Kernel
 from marimo._runtime.utils import set_ui_element_request_manager
 
 from frames import CALL, COMPLETION, CONTROL, FOLLOW, INTERRUPT, UI
-from kernel import console, copies, runs
+from kernel import console, copies, elements, runs
 from kernel.calls import Calls
 from kernel.control_queue import ControlQueue
 from kernel.judge import judge
@@ -88,12 +88,13 @@ def fill_queues(queues, frames, calls):
             answer(Asked(seq=asked.seq), None, "invalid", repr(error), False, {})
 
 
-def answer(asked, token, kind, error, interrupted, cells, unknown=None):
+def answer(asked, token, kind, error, interrupted, cells, unknown=None, failures=None):
     """Sends the end of a command. `cells` are verdicts, see find_verdicts. `unknown` are those
-    elements of the command that do not exist."""
+    elements of the command that do not exist, and `failures` the reasons of those that failed, by id."""
     done = {"seq": asked.seq, "token": token, "type": kind, "interrupted": interrupted}
     done["error"] = error and error[:MAX_ERROR_CHARS]
-    if not _say_of_cells("cells", cells, op="bridge-done", **done, **({"unknown": unknown} if unknown else {})):
+    of_elements = {name: found for name, found in (("unknown", unknown), ("failures", failures)) if found}
+    if not _say_of_cells("cells", cells, op="bridge-done", **done, **of_elements):
         STATE.outbox.say(op="bridge-done", cells={}, **{**done, "token": None})
     STATE.unanswered.discard(asked.seq)
 
@@ -136,6 +137,7 @@ def install():
     merge = set_ui_element_request_manager.merge_batchable_commands
     set_ui_element_request_manager.merge_batchable_commands = _merge_own_commands(merge)
     runs.install()
+    elements.install()
     # A forked child of a cell would inherit a handler, and lose a signal that arrives before its first step.
     runtime.handlers.construct_sigterm_handler = lambda kernel: signal.SIG_DFL
     # marimo would watch its parent by waking up each second; the guardian does this without it
@@ -176,6 +178,8 @@ def _handle_message(handle):
                 return
             os.environ.update(asked.environment)
             unknown = _find_unknown(request)
+            if outermost and isinstance(request, commands.UpdateUIElementCommand):
+                elements.begin_noting()
             _prepare(self, request)
             await handle(self, request)
             if isinstance(request, (commands.CreateNotebookCommand, commands.EditCellsCommand)):
@@ -194,7 +198,8 @@ def _handle_message(handle):
                 console.wake_writer()
                 if not isinstance(request, commands.ModelCommand):
                     _save_widgets()
-            answer(asked, token, type(request).__name__, error, STATE.interrupted, find_verdicts(self), unknown)
+            failures = elements.take_failures() if outermost else None
+            answer(asked, token, type(request).__name__, error, STATE.interrupted, find_verdicts(self), unknown, failures)
             if outermost:
                 STATE.outbox.release()
 

@@ -169,6 +169,7 @@ const uiValuesResult: UiValuesResult = {
   status: 'completed',
   cells: [{ cellId: 'square', status: 'success' }],
   unknown: [],
+  failures: [],
   error: null,
 };
 const functionResult: FunctionResult = { success: true, value: { total_rows: 3 }, error: null };
