@@ -41,7 +41,7 @@ export const POSTGRES_SYNTAX: SqlSyntax = {
 };
 /** Redshift has the syntax of PostgreSQL 8, in which a backslash escapes in every text. */
 export const REDSHIFT_SYNTAX: SqlSyntax = { ...POSTGRES_SYNTAX, escaping: "'" };
-/** https://dev.mysql.com/doc/refman/8.4/en/comments.html and string-literals.html, in the mode without NO_BACKSLASH_ESCAPES. */
+/** https://dev.mysql.com/doc/refman/8.4/en/comments.html and string-literals.html. Connections are without NO_BACKSLASH_ESCAPES. */
 export const MYSQL_SYNTAX: SqlSyntax = {
   quotes: `'"\``,
   escaping: `'"`,

@@ -5,7 +5,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
+import { connectorOf } from '#src/datasource/connectors/connection-schema.ts';
 import type { Session } from '#src/datasource/connectors/session.ts';
+import { placeParameters } from '#src/datasource/query/placeholders.ts';
 import type { Cell } from '#src/datasource/rows.ts';
 import { mariadbServer, postgresServer } from '#test/support/stand-ins/databases.ts';
 import { mariadbConnection, postgresConnection, redshiftConnection } from '../connections.ts';
@@ -85,8 +87,18 @@ const INIT_CONNECT = ONLY_FOR_ITS_USERS({
   completion_type: "'RELEASE'",
   character_set_client: "'latin1'",
   character_set_results: "'latin1'",
-  sql_mode: "CONCAT(@@sql_mode, ',PAD_CHAR_TO_FULL_LENGTH')",
+  sql_mode: "CONCAT(@@sql_mode, ',PAD_CHAR_TO_FULL_LENGTH,NO_BACKSLASH_ESCAPES')",
 });
+
+/** Asks for texts with backslashes and for a parameter, whose place is found as the server finds it for a notebook. */
+async function askEscaped(session: Session, value: string) {
+  const { syntax, placeholder } = connectorOf('mariadb');
+  const { sql, count } = placeParameters(syntax, "SELECT 'it\\'s ?', 'back\\\\', ?", (at) =>
+    placeholder(at, value),
+  );
+  assert.equal(count, 1);
+  return (await ask(session, sql, { parameters: [value] })).rows;
+}
 
 test('settings of a MariaDB server change no value, and every write is kept', {
   skip: mariadbServer.skip,
@@ -106,8 +118,10 @@ test('settings of a MariaDB server change no value, and every write is kept', {
     for (const value of ['ab', '€']) {
       await ask(session, `INSERT INTO ${name} VALUES ('${value}')`, { readOnly: false });
       assert.deepEqual((await ask(session, `SELECT c FROM ${name} WHERE c = '${value}'`)).rows, [[value]]);
+      assert.deepEqual(await askEscaped(session, value), [["it's ?", 'back\\', value]]);
       await session.reset?.();
       assert.deepEqual((await ask(session, `SELECT c FROM ${name} WHERE c = '${value}'`)).rows, [[value]]);
+      assert.deepEqual(await askEscaped(session, value), [["it's ?", 'back\\', value]]);
     }
     await session.close();
     assert.deepEqual((await run(`SELECT c FROM ${name}`)).rows, [['ab'], ['€']]);

@@ -27,13 +27,14 @@ export interface MysqlOptions extends ServerAccount {
 }
 
 /**
- * The settings that change the form of values or whether a write is kept; a server may have other defaults for them, or set
+ * The settings that change the form of values, where a text ends, or whether a write is kept; a server may have other defaults for them, or set
  * them in `init_connect`. Without autocommit, every write would be undone when the connection is reset. The driver itself
  * sets the character set and IGNORE_SPACE when it connects.
  */
 const PINNED = [
   'NAMES utf8mb4 COLLATE utf8mb4_unicode_ci',
-  "sql_mode = REPLACE(CONCAT(@@sql_mode, ',IGNORE_SPACE'), 'PAD_CHAR_TO_FULL_LENGTH', '')",
+  // the search for placeholders takes a backslash in a text as an escape, as MySQL does without the second mode
+  "sql_mode = REPLACE(REPLACE(CONCAT(@@sql_mode, ',IGNORE_SPACE'), 'PAD_CHAR_TO_FULL_LENGTH', ''), 'NO_BACKSLASH_ESCAPES', '')",
   'autocommit = 1',
   "completion_type = 'NO_CHAIN'", // otherwise the ROLLBACK after a read-only statement begins a transaction or disconnects
 ];
