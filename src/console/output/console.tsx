@@ -1,3 +1,4 @@
+import { printedLines } from '#src/outputs/printed-lines.ts';
 import { Output, type ShownOutput } from './output.tsx';
 
 /** The text that a cell printed, and the figures that it showed in between. */
@@ -25,18 +26,6 @@ export function Console(props: {
   );
 }
 
-/** Escape sequences of terminals: colours, which are not shown here, and movements of the cursor. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what they begin with
-const ESCAPES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
-
 function plain({ data, text }: ConsoleEntry): string {
-  const printed = typeof data === 'string' ? data : (text ?? '');
-  return printed.replace(ESCAPES, '').split('\n').map(asInTerminal).join('\n');
-}
-
-/** Returns a line as a terminal shows it: text after a carriage return replaces the text before it, as progress bars do. */
-function asInTerminal(line: string): string {
-  let end = line.length;
-  while (line[end - 1] === '\r') end--;
-  return end === 0 ? '' : line.slice(line.lastIndexOf('\r', end - 1) + 1, end);
+  return printedLines(typeof data === 'string' ? data : (text ?? ''));
 }
