@@ -39,6 +39,34 @@ RESULTS = {
     }
 }
 
+BROKEN = """import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App()
+
+
+@app.cell
+def first():
+    a = 1
+    return (a,)
+
+
+@app.cell(hide_code=True)
+def newer():
+    NEWER
+    return
+
+
+@app.cell
+def last(a):
+    b = a + 1
+    return (b,)
+
+
+if __name__ == "__main__":
+    app.run()
+"""
+
 
 def setUpModule():
     global host
@@ -55,6 +83,23 @@ class Converting(unittest.TestCase):
         done, exited = host.convert("read", format, {"content": content})
         self.assertEqual((exited["code"], exited["signal"]), (0, None))
         return done
+
+    def test_a_cell_of_marimos_py_that_does_not_parse_keeps_its_text_and_the_others_are_read(self):
+        newer = 'type X = = int\ntext = f"{\'a\' + f\'{"b"}\'}"'
+        done = self.read("py", BROKEN.replace("    NEWER", newer.replace("type", "    type").replace("\ntext", "\n    text")))
+        cells = done["serialization"]["cells"]
+        self.assertEqual([cell["code"] for cell in cells], ["a = 1", newer, "b = a + 1"])
+        self.assertEqual(cells[1]["options"], {"hide_code": True, "name": "newer"})
+        self.assertFalse(done["serialization"]["valid"])
+
+    def test_a_py_with_a_cell_that_does_not_parse_is_refused_if_text_outside_of_cells_would_be_lost(self):
+        broken = BROKEN.replace("NEWER", "x = = 1")
+        above = broken.replace("\n\n@app.cell(hide", "\nz = 1\n\n@app.cell(hide")
+        for lost, line in ((broken + "print(1)\n", 27), (above, 12)):
+            self.assertIn(f"line {line}: marimo drops", self.read("py", lost)["error"]["message"])
+        with self.subTest("marimo adds it to the cell before, when that does not parse"):
+            below = broken.replace("\n\n@app.cell\ndef last", "\nz = 1\n\n@app.cell\ndef last")
+            self.assertIn("z = 1", self.read("py", below)["serialization"]["cells"][1]["code"])
 
     def write(self, format, **request):
         done, exited = host.convert("write", format, {"serialization": SAMPLE, **request})

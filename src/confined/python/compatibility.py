@@ -96,7 +96,7 @@ PRIVATE = {
     "marimo._runtime.scratch": "SCRATCH_CELL_ID",
     "marimo._runtime.utils": "set_ui_element_request_manager.merge_batchable_commands",
     "marimo._schemas.export_options": "HTMLExportOptions",
-    "marimo._schemas.serialization": "AppInstantiation CellDef Header NotebookSerializationV1 SetupCell",
+    "marimo._schemas.serialization": "AppInstantiation CellDef Header NotebookSerializationV1 SetupCell UnparsableCell",
     "marimo._session.state.session_view": "SessionView.add_notification",
     "marimo._types.ids": "CellId_t",
     "marimo._utils.signals": "SigintHandler.defer SigintHandler.__call__",

@@ -5,6 +5,7 @@ import json
 import re
 
 from marimo._ast.parse import split_source_lines
+from marimo._schemas.serialization import UnparsableCell
 
 from conversion import kept_cells, pip_lines
 from conversion.jupyter_cells import without_raw_and_attachments
@@ -13,6 +14,7 @@ from conversion.parameters_cell import with_arguments
 
 CELL_MARK = re.compile(r"^# ?%%(.*)$")
 MARIMO_IMPORT = re.compile(r"^import marimo as mo\b", re.MULTILINE)
+RUN_GUARD_LINE = re.compile(r"if\s+__name__\s*==")
 RUN_GUARD = "__name__ == '__main__'"
 FRONT_MATTER = re.compile(r"---\r?\n(.*?)\r?\n---\s*(\r?\n|$)", re.DOTALL)
 
@@ -50,6 +52,8 @@ def read_py(content) -> dict:
         module = ast.parse(content)
     except SyntaxError as error:
         if error.lineno is not None:
+            if (notebook := _read_around_errors(content)) is not None:
+                return notebook
             raise UnreadableNotebook(f"line {error.lineno}, column {error.offset}: {error.msg}") from error
         raise UnreadableNotebook(f"line {find_null_line(content)}: {error.msg}") from error
     except ValueError as error:  # how Python up to 3.11.3 reports a null byte
@@ -57,11 +61,52 @@ def read_py(content) -> dict:
     ir = MarimoConvert.from_py(content).to_ir()
     if not (ir.valid and ir.cells):
         return _read_cells(split_script(content))
-    if line := find_lost_line(module, ir.violations):
+    _refuse_loss(find_lost_line(module, ir.violations))
+    return from_ir(ir)
+
+
+def _refuse_loss(line):
+    if line is not None:
         raise UnreadableNotebook(
             f"line {line}: marimo drops what stands outside of cells, and a setup cell that is not the first. Move it into a cell"
         )
+
+
+def _read_around_errors(content):
+    """Returns a notebook of marimo whose cells do not all parse, for example because they have the syntax of a newer Python. marimo
+    finds the ends of such cells by their decorators, and keeps their text. None when the text is not such a notebook."""
+    from marimo._convert.converters import MarimoConvert
+
+    try:
+        ir = MarimoConvert.from_py(content).to_ir()
+    except Exception:  # marimo documents no exceptions; the caller has the error of Python
+        return None
+    if not (ir.valid and ir.cells):
+        return None
+    lines = content.split("\n")
+    guard = max((at for at, line in enumerate(lines) if RUN_GUARD_LINE.match(line)), default=len(lines))
+    try:
+        end = ast.parse("\n".join(lines[guard:]))
+    except SyntaxError:
+        return None
+    line = find_lost_line(end, [])
+    _refuse_loss(find_lost_line(ast.Module([], []), ir.violations) or (line and guard + line))
+    for cell in ir.cells:
+        if isinstance(cell, UnparsableCell) and cell.lineno:
+            cell.options = {**_find_options(lines[cell.lineno - 1]), **cell.options}
     return from_ir(ir)
+
+
+def _find_options(decorator) -> dict:
+    """Returns the options in a line `@app.cell(hide_code=True)`, which marimo drops when the cell does not parse."""
+    if not decorator.startswith("@app.cell("):
+        return {}
+    try:
+        call = ast.parse(decorator[1:], mode="eval").body
+    except SyntaxError:
+        return {}
+    keywords = call.keywords if isinstance(call, ast.Call) else []
+    return {one.arg: one.value.value for one in keywords if isinstance(one.value, ast.Constant)}
 
 
 def find_lost_line(module, violations):
