@@ -101,6 +101,27 @@ class Converting(unittest.TestCase):
             below = broken.replace("\n\n@app.cell\ndef last", "\nz = 1\n\n@app.cell\ndef last")
             self.assertIn("z = 1", self.read("py", below)["serialization"]["cells"][1]["code"])
 
+    def read_jupyter(self, *codes):
+        cells = [{"cell_type": "code", "source": code, "metadata": {}} for code in codes]
+        return self.read("ipynb", json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))["serialization"]
+
+    def test_display_of_jupyter_works_in_an_imported_notebook_and_adds_to_the_output_of_its_cell(self):
+        notebook = self.read_jupyter("x = 1", "x = x + 1\ndisplay('first', x)\ndisplay('second')")
+        codes = {cell["cell_id"]: cell["code"] for cell in notebook["cells"]}
+        self.assertEqual(codes.pop("display"), "from IPython.display import display")
+        kernel = host.open({"display": "from IPython.display import display", **codes})
+        run = kernel.run(*codes)
+        last = list(codes)[-1]
+        self.assertEqual((codes[last].split("\n")[0], run.status(last)), ("x_1 = x + 1", "success"))
+        shown = json.dumps([message for message in run.messages if message["op"] == "cell-op" and message.get("cell_id") == last])
+        self.assertRegex(shown, "first.*2.*second")
+
+    def test_display_is_not_imported_where_a_cell_defines_it_or_none_uses_it(self):
+        for codes in (("def display(x): return x", "display(3)"), ("from IPython.display import display\ndisplay(1)",), ("'display'",)):
+            self.assertNotIn("display", [cell["cell_id"] for cell in self.read_jupyter(*codes)["cells"]])
+        file = self.write("ipynb", serialization={**SAMPLE, "cells": [{"cell_id": "a", "code": "display(1)", "options": {}}]})
+        self.assertEqual(len(self.read("ipynb", file)["serialization"]["cells"]), 1, "a notebook of Troupe comes back as it was")
+
     def write(self, format, **request):
         done, exited = host.convert("write", format, {"serialization": SAMPLE, **request})
         self.assertEqual((done["op"], done["ok"], exited["code"]), ("convert-done", True, 0), done)

@@ -9,6 +9,7 @@ from marimo._schemas.serialization import UnparsableCell
 
 from conversion import kept_cells, pip_lines
 from conversion.jupyter_cells import without_raw_and_attachments
+from conversion.jupyter_names import with_display
 from conversion.notebook_ir import from_ir, mend_converters
 from conversion.parameters_cell import with_arguments
 
@@ -164,6 +165,8 @@ def read_ipynb(content, installs) -> dict:
     if language := _find_other_language(metadata):
         raise UnreadableNotebook(f"it is a notebook in {language}, and only Python can be run")
     notebook = _read_cells([without_raw_and_attachments(cell) for cell in with_arguments(cells)], metadata)
+    if not all(map(kept_cells.find_kept_code, cells)):
+        notebook["cells"] = with_display(notebook["cells"])
     requirements = pip_lines.find_requirements(cells)["requirements"] if installs else []
     if requirements:
         options = notebook["app"]["options"]
