@@ -19,6 +19,21 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefin
   });
 }
 
+/** The longest time of a timer: a longer one would end at once. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** Resolves with the work, or rejects and aborts its signal after `ms`. */
+export async function inTime<T>(ms: number, work: (silence: AbortSignal) => Promise<T>): Promise<T> {
+  const silence = new AbortController();
+  const end = () => silence.abort(new Error(`silence for ${ms} ms`));
+  const timer = setTimeout(end, Math.min(ms, LONGEST_MS));
+  try {
+    return await unlessAborted(work(silence.signal), silence.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Resolves with `work`. When the signal aborts first, rejects with its reason, and undoes the work once it is done. */
 export async function undoneByAbort<T>(
   work: Promise<T>,

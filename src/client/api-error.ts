@@ -48,7 +48,7 @@ export class ConnectionError extends Error {
     const reason = innermost(cause);
     super(`No answer from ${url}: ${reason instanceof Error ? reason.message : String(reason)}.`, { cause });
     this.name = 'ConnectionError';
-    this.isRefused = isObject(reason) && reason.code === 'ECONNREFUSED';
+    this.isRefused = Object(reason).code === 'ECONNREFUSED';
   }
 }
 
@@ -74,7 +74,7 @@ function innermost(error: unknown): unknown {
 }
 
 function secondsOf(header: string | null): number | undefined {
-  return header !== null && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
+  return /^\d{1,9}$/.test(header ?? '') ? Number(header) : undefined;
 }
 
 function textOf(value: unknown): string | undefined {

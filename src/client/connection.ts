@@ -1,4 +1,5 @@
 /** Sends the client's requests: one request in, a decoded response or a typed error out. */
+import { eitherSignal, inTime } from './abort.ts';
 import { ApiError, CodeInterrupted, ConnectionError, unexpectedResponse } from './api-error.ts';
 import { withRetries } from './retry.ts';
 
@@ -20,6 +21,11 @@ export interface ClientOptions {
    * every POST has an `Idempotency-Key`, so that it takes effect once.
    */
   readonly retries?: number | undefined;
+  /**
+   * After how many seconds a silent server counts as lost: never by default, and 60 in `Troupe`. A request that took longer is not
+   * repeated either. An upload, and the body of a file that was opened, have no limit.
+   */
+  readonly timeoutS?: number | undefined;
 }
 
 export interface RequestOptions {
@@ -79,11 +85,20 @@ export interface OutgoingRequest<Answer = unknown> extends PostOptions, WriteOpt
 export class Connection {
   readonly baseUrl: string;
   readonly retries: number;
+  /** How long the server may be silent. */
+  readonly patienceMs: number;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #fetch: typeof fetch;
 
   /** Throws `TypeError` for an access token that cannot be one. */
-  constructor({ baseUrl, accessToken, workspaceId, fetch: send = fetch, retries = 0 }: ClientOptions) {
+  constructor({
+    baseUrl,
+    accessToken,
+    workspaceId,
+    fetch: send = fetch,
+    retries = 0,
+    timeoutS = Infinity,
+  }: ClientOptions) {
     this.baseUrl = baseUrl.replace(/(?<!\/)\/+$/, '');
     const token = typeof accessToken === 'object' ? accessToken.reveal() : accessToken;
     if (token !== undefined && !canBeToken(token)) throw new TypeError(NO_TOKEN);
@@ -94,6 +109,7 @@ export class Connection {
     // Browsers refuse a `fetch` that is called as the method of another object.
     this.#fetch = (input, init) => send(input, init);
     this.retries = retries;
+    this.patienceMs = timeoutS * 1000;
   }
 
   /**
@@ -101,43 +117,47 @@ export class Connection {
    * of the abort.
    */
   async json<T>(request: OutgoingRequest<T>): Promise<T> {
-    return this.#repeated(request, async (response) => {
-      const text = await response.text();
-      return (text === '' ? undefined : this.#decoded(request, response, text)) as T;
-    });
+    return (await this.tagged(request))?.value as T;
   }
 
   /** Resolves with the decoded body and its entity tag. */
   async tagged<T>(request: OutgoingRequest<T>): Promise<Tagged<T>> {
-    return this.#repeated(request, async (response) => {
-      const text = await response.text();
-      const value = response.status === 304 ? undefined : (this.#decoded(request, response, text) as T);
+    return this.#repeated(request, async (response, body) => {
+      const text = await body.text();
+      const refuse = () => {
+        throw unexpectedResponse(response, this.baseUrl + request.path, 'is not JSON');
+      };
+      const value = text ? (parsed(text, refuse) as T) : undefined;
       return { etag: response.headers.get('etag') ?? '', value };
     });
   }
 
   /** Resolves with the body as bytes, and its media type. */
   async bytes(request: OutgoingRequest): Promise<{ contentType: string; bytes: Uint8Array }> {
-    return this.#repeated(request, async (response) => ({
-      contentType: response.headers.get('content-type') ?? '',
-      bytes: new Uint8Array(await response.arrayBuffer()),
+    return this.#repeated(request, async ({ headers }, body) => ({
+      contentType: headers.get('content-type') ?? '',
+      bytes: new Uint8Array(await body.arrayBuffer()),
     }));
   }
 
   /** Makes the attempts of a request and reads the response; all attempts of a POST have the same key. */
-  async #repeated<T>(request: OutgoingRequest, readResponse: (response: Response) => Promise<T>): Promise<T> {
+  async #repeated<T>(
+    request: OutgoingRequest,
+    decode: (response: Response, body: Blob) => Promise<T>,
+  ): Promise<T> {
     const { retries } = this;
     const attempt = async (attempted: OutgoingRequest) => {
       const response = await this.open(attempted);
-      return this.#read(attempted, () => readResponse(response));
+      return decode(response, await this.#bodyOf(attempted, response));
     };
     if (retries === 0) return attempt(request);
     const { method, path, signal, ifMatch, content, endsWithConnection } = request;
-    const isOnlyOnce = ifMatch !== undefined || endsWithConnection === true;
+    const isOnlyOnce = ifMatch !== undefined || !!endsWithConnection;
     const attempted =
       method === 'POST' ? { ...request, idempotencyKey: request.idempotencyKey ?? newKey() } : request;
     /** Whether an attempt may have taken effect without an answer. */
     let isUnclear = false;
+    const since = performance.now();
     try {
       return await withRetries(() => attempt(attempted), {
         // A stream can be sent once.
@@ -146,26 +166,25 @@ export class Connection {
         isFinal: (error) => {
           isUnclear ||= error instanceof ConnectionError && !error.isRefused;
           // The entity tag would be found to have changed, by the first attempt.
-          return isUnclear && isOnlyOnce;
+          return (isUnclear && isOnlyOnce) || performance.now() - since >= this.#patienceFor(request);
         },
       });
     } catch (error) {
-      if (method === 'DELETE' && isUnclear && error instanceof ApiError && error.status === 404)
-        return undefined as T; // the first attempt has deleted it
-      if (endsWithConnection === true && isUnclear && error instanceof ConnectionError)
+      if (method === 'DELETE' && isUnclear && Object(error).status === 404) return undefined as T; // the first attempt has deleted it
+      if (endsWithConnection && isUnclear && error instanceof ConnectionError)
         throw new CodeInterrupted(this.baseUrl + path, error);
       throw error;
     }
   }
 
   /** Resolves with a 2xx or 304 response once its head has arrived. The caller reads or cancels the body. */
-  async open(request: OutgoingRequest): Promise<Response> {
+  async open(request: OutgoingRequest, patienceMs = this.#patienceFor(request)): Promise<Response> {
     const { method, path, body, content, signal, idempotencyKey, ifMatch, ifNoneMatch } = request;
     // URLs drop these segments, so the request would lead to another operation.
     if (/\/\.\.?(\/|$)/.test(path))
       throw new ApiError(404, new Headers(), { code: 'not_found', detail: `No path: ${path}` });
     const url = this.baseUrl + path + queryOf(request.query);
-    const response = await this.#read(request, () =>
+    const send = (silence: AbortSignal) =>
       this.#fetch(url, {
         method,
         headers: present({
@@ -178,48 +197,82 @@ export class Connection {
         }),
         ...present({
           // JSON.stringify(undefined) is undefined.
-          body: content === undefined ? JSON.stringify(body) : sendable(content),
+          body: content === undefined ? JSON.stringify(body) : (content as Uint8Array<ArrayBuffer>),
           // A stream is sent while it is read: `duplex` is the standard's word for that.
           duplex: content && 'half',
-          signal,
         }),
+        signal: eitherSignal(silence, signal),
         // A redirect would turn a POST into a GET, or send a body that may be a credential to another server.
         redirect: 'manual',
-      }),
-    );
+      });
+    const response = await this.#read(request, () => inTime(patienceMs, send));
     if (response.ok || response.status === 304) return response;
     if (isRedirect(response)) {
       await response.body?.cancel();
       throw unexpectedResponse(response, url, redirectionOf(response));
     }
-    const text = await this.#read(request, () => response.text());
-    throw new ApiError(response.status, response.headers, parsed(text));
+    const text = await (await this.#bodyOf(request, response)).text();
+    // Another text than JSON is that of a proxy.
+    throw new ApiError(
+      response.status,
+      response.headers,
+      parsed(text, () => text),
+    );
   }
 
-  #decoded({ path }: OutgoingRequest, response: Response, text: string): unknown {
-    try {
-      return JSON.parse(text);
-    } catch {
-      throw unexpectedResponse(response, this.baseUrl + path, 'is not JSON');
-    }
+  /** How long the server may be silent until the head of the response arrives. */
+  #patienceFor({ content, query }: OutgoingRequest): number {
+    // The time that an upload takes depends on its size.
+    return content ? Infinity : this.patienceMs + Number(query?.wait ?? 0) * 1000;
+  }
+
+  #bodyOf(request: OutgoingRequest, response: Response): Promise<Blob> {
+    return this.#read(request, async () => {
+      const pieces: Uint8Array<ArrayBuffer>[] = [];
+      for await (const piece of piecesOf(response, this.patienceMs)) pieces.push(piece);
+      return new Blob(pieces);
+    });
   }
 
   async #read<T>({ path, signal }: OutgoingRequest, step: () => Promise<T>): Promise<T> {
     try {
       return await step();
     } catch (error) {
-      signal?.throwIfAborted();
-      if (error instanceof ApiError) throw error;
-      throw new ConnectionError(this.baseUrl + path, error);
+      throw failureOf(error, this.baseUrl + path, signal);
     }
+  }
+}
+
+/** Returns the error for a failure of a request. Throws the reason of the signal when it has aborted. */
+export function failureOf(error: unknown, url: string, signal: AbortSignal | undefined): unknown {
+  signal?.throwIfAborted();
+  return error instanceof ApiError || error instanceof ConnectionError
+    ? error
+    : new ConnectionError(url, error);
+}
+
+/**
+ * Yields the chunks of a body, and throws when the next one does not come in time. Not every browser can iterate over a stream. Leaving
+ * the loop cancels the body.
+ */
+export async function* piecesOf({ body }: Response, silenceMs: number) {
+  // In Chromium a 204 has an empty body.
+  const reader = body?.getReader();
+  try {
+    for (;;) {
+      const read = await inTime(silenceMs, async () => reader?.read());
+      if (read?.value === undefined) return;
+      yield read.value;
+    }
+  } finally {
+    // Cancelling fails when the stream has failed, and then there is nothing to cancel.
+    await reader?.cancel().catch(() => {});
   }
 }
 
 /** Returns a key that no other request has. `crypto.randomUUID` is missing in pages that came without TLS. */
 export function newKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('');
+  return crypto.getRandomValues(new Uint32Array(4)).join('-');
 }
 
 /** The error message for a token that no header can carry. */
@@ -231,17 +284,6 @@ export const NO_TOKEN = 'The access token has an invalid character.';
  */
 export function canBeToken(token: string): boolean {
   return /^[\x21-\x7e]*$/.test(token.trim());
-}
-
-/** Returns the content as `fetch` takes it. Throws `TypeError` for shared memory, which it does not take. */
-function sendable(content: Uint8Array | ReadableStream<Uint8Array>) {
-  if (!(content instanceof Uint8Array)) return content;
-  if (!isUnshared(content)) throw new TypeError('Copy shared memory first.');
-  return content;
-}
-
-function isUnshared(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
-  return bytes.buffer instanceof ArrayBuffer;
 }
 
 /** Browsers hide the status of a redirect that is not followed. */
@@ -267,10 +309,10 @@ function queryOf(query: OutgoingRequest['query'] = {}): string {
   return given && `?${given}`;
 }
 
-function parsed(text: string): unknown {
+function parsed(text: string, otherwise: () => unknown): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return text; // a proxy sent it, so there is only the status
+    return otherwise();
   }
 }

@@ -11,9 +11,9 @@
 import type { ActorStreamEvent } from '#src/wire/actor.ts';
 import type { StreamEvent } from '#src/wire/events.ts';
 import type { ServerStreamEvent } from '#src/wire/server.ts';
-import { eitherSignal, pause } from './abort.ts';
+import { pause } from './abort.ts';
 import { ApiError, ConnectionError, unexpectedResponse } from './api-error.ts';
-import type { Connection, RequestOptions } from './connection.ts';
+import { type Connection, failureOf, piecesOf, type RequestOptions } from './connection.ts';
 import { EventParser } from './event-parser.ts';
 import { isTransient } from './retry.ts';
 
@@ -40,6 +40,8 @@ export interface FollowOptions extends RequestOptions {
 }
 
 const SILENCE_MS = 16_000;
+/** The server sends a heartbeat every 2.5 seconds. */
+const LEAST_SILENCE_MS = 4_000;
 /** How long a client tries to reach a server that does not respond. */
 export const GIVE_UP_AFTER_MS = 60_000;
 const MIN_PAUSE_MS = 50;
@@ -54,7 +56,7 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
   path: string,
   options: FollowOptions = {},
 ): AsyncGenerator<Event, void, undefined> {
-  const { signal, giveUpAfterMs = GIVE_UP_AFTER_MS } = options;
+  const { signal, giveUpAfterMs = Math.min(GIVE_UP_AFTER_MS, connection.patienceMs) } = options;
   let { lastEventId } = options;
   let hasBegun = connection.retries > 0;
   /** The time since which no connection has sent anything; undefined while one does. */
@@ -104,21 +106,6 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
   }
 }
 
-/** Yields the chunks of a body. Not every browser can iterate over a stream. Leaving the loop cancels the body. */
-async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
-  const reader = body.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    // Cancelling fails when the stream has failed, and then there is nothing to cancel.
-    await reader.cancel().catch(() => {});
-  }
-}
-
 function isEventStream({ headers }: Response): boolean {
   return /^text\/event-stream *(;|$)/i.test(headers.get('content-type') ?? '');
 }
@@ -136,47 +123,35 @@ async function* eventsOf(
   subscription: Subscription,
   connection: Connection,
   path: string,
-  { lastEventId, silenceMs = SILENCE_MS, observe, query, signal }: FollowOptions,
+  {
+    lastEventId,
+    silenceMs = Math.max(LEAST_SILENCE_MS, Math.min(SILENCE_MS, connection.patienceMs)),
+    observe,
+    query,
+    signal,
+  }: FollowOptions,
 ): AsyncGenerator<{ id: string; event: AnyStreamEvent }, void, undefined> {
-  const silence = new AbortController();
-  let isReading = true;
-  const overdue = () => {
-    if (isReading) silence.abort(new Error(`no heartbeat for ${silenceMs} ms`));
-    else watch = setTimeout(overdue, silenceMs);
-  };
-  let watch = setTimeout(overdue, silenceMs);
-  const both = eitherSignal(silence.signal, signal);
   try {
-    const response = await connection.open({
-      method: 'GET',
-      path,
-      query: { ...query, observe },
-      headers: { accept: 'text/event-stream', 'last-event-id': lastEventId || undefined },
-      signal: both,
-    });
+    const headers = { accept: 'text/event-stream', 'last-event-id': lastEventId || undefined };
+    const response = await connection.open(
+      { method: 'GET', path, query: { ...query, observe }, headers, signal },
+      silenceMs,
+    );
     subscription.isClosed = response.status === 204;
-    // In Chromium a 204 has an empty body.
-    if (subscription.isClosed || response.body === null) return;
+    if (subscription.isClosed) return;
     if (!isEventStream(response)) {
-      await response.body.cancel();
+      await response.body?.cancel();
       throw unexpectedResponse(response, connection.baseUrl + path, 'is not an event stream');
     }
     const parser = new EventParser();
-    for await (const bytes of piecesOf(response.body)) {
-      // While the caller works on an event, heartbeats wait unread in the socket, so silence proves nothing.
-      isReading = false;
+    // While the caller works on an event, heartbeats wait unread in the socket, so only the time of reading counts.
+    for await (const bytes of piecesOf(response, silenceMs)) {
       subscription.hasBegun = true;
       for (const { lastEventId: id, data } of parser.push(bytes)) {
         yield { id, event: JSON.parse(data) as AnyStreamEvent };
       }
-      isReading = true;
-      clearTimeout(watch);
-      watch = setTimeout(overdue, silenceMs);
     }
   } catch (error) {
-    if (error instanceof ApiError || error instanceof ConnectionError || signal?.aborted) throw error;
-    throw new ConnectionError(connection.baseUrl + path, error);
-  } finally {
-    clearTimeout(watch);
+    throw failureOf(error, connection.baseUrl + path, signal);
   }
 }

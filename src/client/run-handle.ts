@@ -2,7 +2,6 @@ import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import type { NotebookRun } from '#src/wire/run.ts';
 import { pause } from './abort.ts';
-import { ApiError } from './api-error.ts';
 import { type Connection, DEFAULT_WAIT_S, type RequestOptions } from './connection.ts';
 import { type FollowOptions, followEvents, GIVE_UP_AFTER_MS } from './event-stream.ts';
 import { type RunOutcome, runOutcome } from './results.ts';
@@ -102,7 +101,7 @@ export class RunHandle implements AsyncIterable<SessionEvent> {
     try {
       await this.#runs.cancel(runId, options);
     } catch (error) {
-      if (!(error instanceof ApiError && error.code === 'run_finished')) throw error;
+      if (Object(error).code !== 'run_finished') throw error;
     }
   }
 

@@ -1,13 +1,13 @@
 /** The client of programs: it finds its server in the environment, repeats requests, and opens notebooks. */
 import type { NotebookSession, OpenNotebookSession, Startup } from '#src/wire/session.ts';
 import { unlessAborted } from './abort.ts';
-import { ApiError } from './api-error.ts';
 import { CallQueue } from './call-queue.ts';
 import { callsOfPrograms, type ProgramCalls } from './client.ts';
 import { type ClientOptions, Connection, type RequestOptions } from './connection.ts';
 import { closeEnvironment, Session } from './session.ts';
 
 const RETRIES = 4;
+const TIMEOUT_S = 60;
 
 /** The options of `createClient`. Missing ones come from the environment: `SERVICE_BASE_URL`, `SERVICE_ACCESS_TOKEN`, `SERVICE_WORKSPACE_ID`. */
 export interface TroupeOptions extends Partial<ClientOptions> {}
@@ -110,7 +110,7 @@ export class Troupe extends ApiCalls {
       const { status } = await this.notebookSessions.get(sessionId, { signal });
       return status !== 'closed' && status !== 'closing';
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return false;
+      if (Object(error).status === 404) return false;
       throw error;
     }
   }
@@ -132,6 +132,7 @@ function withEnvironment(options: TroupeOptions): ClientOptions {
     throw new TypeError('Set SERVICE_BASE_URL, or pass `baseUrl`.');
   return {
     retries: RETRIES,
+    timeoutS: TIMEOUT_S,
     accessToken: env.SERVICE_ACCESS_TOKEN || undefined,
     workspaceId: env.SERVICE_WORKSPACE_ID || undefined,
     ...options,
