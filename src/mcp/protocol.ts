@@ -5,14 +5,17 @@
 import {
   type CallToolResult,
   createMcpHandler,
+  isLegacyRequest,
   type jsonSchemaValidator,
   type McpHttpHandler,
   Server,
   type ServerContext,
+  WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import { type DatasourceQueries, datasourceTools } from '#src/agent/tools/datasource-tools.ts';
 import { notebookTools } from '#src/agent/tools/notebook-tools.ts';
 import type { Tool, ToolOutcome } from '#src/agent/tools/tool.ts';
+import { unlessAborted } from '#src/client/abort.ts';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Log } from '#src/core/log.ts';
 import { VERSION } from '#src/core/version.ts';
@@ -119,8 +122,25 @@ export class Protocol {
     if (method === 'subscriptions/listen')
       return jsonRpcError(id, -32601, 'This server has nothing to listen for.');
     this.#requests.set(request, from);
+    if (method === 'resources/read' && (await isLegacyRequest(request, message)))
+      return this.#readAsJson(request, message);
     const isLong = method === 'tools/call' && LONG.has(String(params.name));
     return (isLong ? this.#long : this.#short).fetch(request, { parsedBody: message });
+  }
+
+  /**
+   * Answers a client of the protocol of 2025 with JSON. The SDK would answer with an event of a stream, and clients in Python refuse one
+   * of more than 1 MiB.
+   */
+  async #readAsJson(request: Request, message: unknown): Promise<Response> {
+    const server = this.#serverFor(request);
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+    await server.connect(transport);
+    try {
+      return await unlessAborted(transport.handleRequest(request, { parsedBody: message }), request.signal);
+    } finally {
+      await server.close();
+    }
   }
 
   #serverFor(request: Request | undefined): Server {
