@@ -44,7 +44,7 @@ const StoredUsageSchema = Type.Object(
 export type StoredUsage = Wire<typeof StoredUsageSchema>;
 
 const day = (description: string) =>
-  Type.Optional(Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', maxLength: 10, description }));
+  Type.Optional(Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', maxLength: 10, description }));
 
 export const UsageQuery = Type.Object(
   {

@@ -14,13 +14,13 @@ import { descendants, eventually, kernelsOf } from '#test/support/processes.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
 const MAX_CALLS_OF_A_GET = 46;
-const MAX_CALLS_OF_A_PATCH = 200;
-const MAX_CALLS_OF_A_CREATE = 188;
+const MAX_CALLS_OF_A_PATCH = 202;
+const MAX_CALLS_OF_A_CREATE = 191;
 const MAX_CALLS_OF_AN_ENVIRONMENT = 174;
 const MAX_CALLS_OF_A_CODE_CALL = 1_150;
 /** The last messages of the kernel arrive in one piece or in several, so the count varies. */
 const MAX_CALLS_OF_A_CANCELLED_RUN = 2_200;
-const MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED = 385;
+const MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED = 392;
 
 const server = await startServer(test);
 const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
