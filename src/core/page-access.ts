@@ -29,3 +29,6 @@ const RANK: Readonly<Record<PageAccess, number>> = { view: 0, interact: 1, edit:
 export function allows(access: PageAccess, needed: PageAccess): boolean {
   return RANK[access] >= RANK[needed];
 }
+
+/** The largest body of a request of a page, except for uploads of files. */
+export const MAX_PAGE_BODY_BYTES = 16 * 1024 * 1024;

@@ -8,6 +8,7 @@ import { connectionScript } from './page-connection.ts';
 import { copyScript } from './page-copies.ts';
 import { downloadScript } from './page-downloads.ts';
 import { installScript } from './page-installs.ts';
+import { largeValueScript } from './page-large-values.ts';
 import { hiddenParts } from './page-parts.ts';
 import { publicFileScript } from './page-public-files.ts';
 import { refusalScript } from './page-refusals.ts';
@@ -114,6 +115,7 @@ export async function pageDocument(options: PageOptions): Promise<PageDocument> 
         refusalScript,
         restartScript,
         publicFileScript,
+        largeValueScript,
       ]
         .map((script) => script(settings))
         .join('\n');

@@ -2,7 +2,7 @@ import type { AuditedChange, AuditTrail } from '#src/audit/audit-trail.ts';
 import { timestamp } from '#src/core/clock.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { NotebookUrl } from '#src/core/notebook-url.ts';
-import type { PageAccess, PageCredential } from '#src/core/page-access.ts';
+import { MAX_PAGE_BODY_BYTES, type PageAccess, type PageCredential } from '#src/core/page-access.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
@@ -42,8 +42,6 @@ export interface NotebookPageRoutesOptions {
   readonly publicUrl: string | undefined;
   readonly audit: Pick<AuditTrail, 'note'>;
 }
-
-const MAX_PAGE_BODY_BYTES = 16 * 1024 * 1024;
 
 export const COMMON = { tags: ['Notebook sessions'], isUndocumented: true } as const;
 /** Requests that the page itself sends. It has no origin, and its token is in each of them. */
