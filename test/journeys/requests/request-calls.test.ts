@@ -16,7 +16,7 @@ import { startServer } from '#test/support/server-fixture.ts';
 const MAX_CALLS_OF_A_GET = 46;
 const MAX_CALLS_OF_A_PATCH = 202;
 const MAX_CALLS_OF_A_CREATE = 191;
-const MAX_CALLS_OF_AN_ENVIRONMENT = 174;
+const MAX_CALLS_OF_AN_ENVIRONMENT = 175;
 const MAX_CALLS_OF_A_CODE_CALL = 1_150;
 /** The last messages of the kernel arrive in one piece or in several, so the count varies. */
 const MAX_CALLS_OF_A_CANCELLED_RUN = 2_200;
