@@ -41,15 +41,17 @@ test('pages of sums continue after their last one, across days, users and models
   const { store } = await temporaryStore(t);
   const use = new ModelUse(store, 0);
   const expected: unknown[] = [];
+  let today = '';
+  t.mock.method(Date, 'now', () => Date.parse(today));
   for (const day of ['2030-01-01', '2030-01-02', '2030-01-03']) {
-    t.mock.method(Date, 'now', () => Date.parse(day));
+    today = day;
     for (const userId of ['ada', 'ada@b', 'bob'])
       for (const model of ['local/m', 'openai/m']) {
         use.add(WORKSPACE, userId, model, CALL);
         expected.push([day, userId, model, 1]);
       }
   }
-  t.mock.method(Date, 'now', () => Date.parse('2030-01-02'));
+  today = '2030-01-02';
   await store.durable();
   const walk = (limit: number, userId?: string) => {
     const found: unknown[] = [];

@@ -15,6 +15,17 @@ const lane = LANE;
 const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
 const globals = globalThis as { [DISPATCHER]?: unknown };
 const root = process.cwd();
+/** The clocks and timers of the process. A method that a test has mocked twice stays mocked when the test has ended. */
+const CLOCKS = (
+  [
+    [globalThis, 'Date'],
+    [Date, 'now'],
+    [performance, 'now'],
+    [globalThis, 'setTimeout'],
+    [globalThis, 'setInterval'],
+    [globalThis, 'setImmediate'],
+  ] as const
+).map(([owner, name]) => ({ owner: owner as Record<string, unknown>, name, real: Reflect.get(owner, name) }));
 
 // A lane does not outlive its runner.
 process.on('disconnect', () => process.exit());
@@ -79,6 +90,11 @@ async function run(file: string, ownHost: boolean): Promise<void> {
     send({ op: 'note', text: `leaves process.env.${name} changed` });
     if (environment[name] === undefined) delete process.env[name];
     else process.env[name] = environment[name];
+  }
+  for (const { owner, name, real } of CLOCKS) {
+    if (owner[name] === real) continue;
+    send({ op: 'note', text: `leaves ${name} replaced` });
+    owner[name] = real;
   }
   if (process.umask(umask) !== umask) send({ op: 'note', text: 'leaves another umask' });
   if (process.cwd() !== root) {

@@ -94,11 +94,15 @@ test('a lane puts back what a file changed for the whole process, and names it',
     first: `test('changes much', () => {
       process.env.TROUPE_LEFT = 'behind'; delete process.env.PATH; process.chdir('/'); process.umask(0o777);
       globalThis[Symbol.for('undici.globalDispatcher.1')] = {};
+    });
+    test('mocks a clock twice', (t) => {
+      t.mock.method(Date, 'now', () => 1); t.mock.method(Date, 'now', () => 2);
     });`,
     second: `test('finds what was', () => {
       assert.equal(process.env.TROUPE_LEFT, undefined); assert.ok(process.env.PATH);
       assert.notEqual(process.cwd(), '/'); assert.notEqual(process.umask(), 0o777);
       assert.notDeepEqual(globalThis[Symbol.for('undici.globalDispatcher.1')], {});
+      assert.ok(Date.now() > 2);
     });`,
   });
   const [first, second] = await inOneLane(root, [fileOf('first'), fileOf('second')]);
@@ -107,6 +111,7 @@ test('a lane puts back what a file changed for the whole process, and names it',
     'leaves another agent of fetch',
     'leaves another umask',
     'leaves another working directory',
+    'leaves now replaced',
     'leaves process.env.PATH changed',
     'leaves process.env.TROUPE_LEFT changed',
   ]);
