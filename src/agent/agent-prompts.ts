@@ -68,7 +68,7 @@ export class AgentPrompts {
     const { workspaceId } = caller;
     const { notebookSessionId } = access.usable(caller, sessionId);
     // Prepared once, because the run's record, the entry and an event all contain the prompt.
-    using _prepared = await prepareStrings([request.prompt]);
+    using _prepared = await prepareStrings([request.prompt], workspaceId);
     await conversations.prepare({ workspaceId, id: sessionId });
     if (notebookSessionId !== null) await notebooks.prepare(workspaceId, sessionId);
     const { runs } = this.#options;

@@ -127,7 +127,7 @@ export class Executions {
     const { workspaceId } = caller;
     const cells = request.type === 'cells' ? request.cells : [];
     const codes = cells.flatMap(({ code }) => code ?? []);
-    using _prepared = await prepareStrings(codes);
+    using _prepared = await prepareStrings(codes, workspaceId);
     const open = this.#options.liveNotebooks.peek({ workspaceId, id: sessionId });
     using _cells = await this.#prepareCells(workspaceId, open, cells);
     const { codeBytes, cellBytes } = sizeWith(open, cells);

@@ -34,7 +34,7 @@ export class NotebookEdits {
     request: ChangeCells,
   ): Promise<ChangedCells> {
     const codes = request.changes.flatMap((change) => ('code' in change ? change.code : []));
-    using _prepared = await prepareStrings(codes);
+    using _prepared = await prepareStrings(codes, workspaceId);
     const open = this.#liveNotebooks.peek({ workspaceId, id: sessionId });
     const { cellBytes } = sizeWith(
       open,

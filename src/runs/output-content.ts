@@ -45,15 +45,18 @@ export function* prepareContent(text: unknown): Generator<undefined, Disposable 
   return { [Symbol.dispose]: () => arrived.delete(text) };
 }
 
-/** Resolves with the bytes of an output and their hash. A large one is read in slices. */
-export async function contentOf(data: unknown): Promise<{ bytes: Uint8Array; sha256: string }> {
+/** Resolves with the bytes of an output and their hash. A large one is read in slices, as work of its workspace. */
+export async function contentOf(
+  data: unknown,
+  workspaceId: string,
+): Promise<{ bytes: Uint8Array; sha256: string }> {
   if (typeof data === 'string') {
-    const content = await inSlices(partsOf(data));
+    const content = await inSlices(partsOf(data), workspaceId);
     return content === undefined
       ? new OutputContents().of(data)
       : { bytes: Buffer.concat(content.parts), sha256: content.sha256 };
   }
-  const bytes = await inSlices(joinedJson(data));
+  const bytes = await inSlices(joinedJson(data), workspaceId);
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 

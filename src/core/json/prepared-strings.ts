@@ -43,11 +43,11 @@ export function* encodeLongString(text: string): Generator<undefined, LongString
 
 /**
  * Resolves once the long strings among `texts` are prepared. They stay prepared until the result is
- * disposed of.
+ * disposed of. `workspaceId` names the workspace whose work this is.
  */
-export async function prepareStrings(texts: Iterable<string>): Promise<Disposable> {
+export async function prepareStrings(texts: Iterable<string>, workspaceId?: string): Promise<Disposable> {
   const long = [...texts].filter(isLongString);
-  return long.length === 0 ? NOTHING : inSlices(preparing(long));
+  return long.length === 0 ? NOTHING : inSlices(preparing(long), workspaceId);
 }
 
 /** Prepares strings as `prepareStrings` does, in steps of up to a millisecond, and returns the disposable. */

@@ -184,7 +184,7 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
       async handle({ principal: { workspaceId }, params: { sessionId, assetId }, headers, headOnly }) {
         const read = () => sessions.asset(workspaceId, sessionId, assetId);
         const { mimetype, data } = await sessions.whenReadable(workspaceId, sessionId, read);
-        return assetReply({ mimetype, ...(await contentOf(data)) }, headers, headOnly);
+        return assetReply({ mimetype, ...(await contentOf(data, workspaceId)) }, headers, headOnly);
       },
     }),
     defineRoute({

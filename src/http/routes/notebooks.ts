@@ -43,9 +43,13 @@ export function notebookRoutes(
       errors: ['duplicate_cell'],
       async handle({ principal, body }) {
         const { document, json } = await notebooks.create(principal.workspaceId, body, principal.userId);
-        const reply = encodedJson(await withUrlInSlices(json, urlOf(document.id)), 201, {
-          location: pathOf('getNotebook', { notebookId: document.id }),
-        });
+        const reply = encodedJson(
+          await withUrlInSlices(json, urlOf(document.id), principal.workspaceId),
+          201,
+          {
+            location: pathOf('getNotebook', { notebookId: document.id }),
+          },
+        );
         return tagged(reply, versionTag(document.updatedAt));
       },
     }),
@@ -94,7 +98,7 @@ export function notebookRoutes(
         const change = { expectedUpdatedAt, checkState, by };
         const changed = await notebooks.patch(workspaceId, notebookId, fields, change);
         return tagged(
-          encodedJson(await withUrlInSlices(changed.json, urlOf(notebookId))),
+          encodedJson(await withUrlInSlices(changed.json, urlOf(notebookId), workspaceId)),
           versionTag(changed.updatedAt),
         );
       },
@@ -233,7 +237,7 @@ export function notebookVersionRoutes(notebooks: SavedNotebooks, urlOf: Notebook
       readsStoreOnly: true,
       handle({ principal, params: { notebookId, version } }) {
         const json = notebooks.version(principal.workspaceId, notebookId, version);
-        const shown = withUrlInSlices(json, urlOf(notebookId));
+        const shown = withUrlInSlices(json, urlOf(notebookId), principal.workspaceId);
         return shown instanceof Promise ? shown.then((bytes) => encodedJson(bytes)) : encodedJson(shown);
       },
     }),
@@ -252,7 +256,7 @@ export function notebookVersionRoutes(notebooks: SavedNotebooks, urlOf: Notebook
         const change = { expectedUpdatedAt, by: userId };
         const restored = await notebooks.restore(workspaceId, notebookId, version, change);
         return tagged(
-          encodedJson(await withUrlInSlices(restored.json, urlOf(notebookId))),
+          encodedJson(await withUrlInSlices(restored.json, urlOf(notebookId), workspaceId)),
           versionTag(restored.updatedAt),
         );
       },
