@@ -161,5 +161,9 @@ test('the estimate of a request counts its texts by their bytes, and each pictur
   const small = estimatedInput(request('a'));
   assert.equal(estimatedInput(request('a'.repeat(100_000))), small);
   assert.ok(small > 1_500 && small < 1_600, String(small));
-  assert.equal(estimatedInput({ system: 'é'.repeat(4), messages: [], tools: [] }), 3);
+  assert.equal(estimatedInput({ system: 'é'.repeat(4), messages: [], tools: [] }), 2);
+});
+
+test('the estimate of a request makes no JSON of its texts: a control character counts as one byte and not as its escape', () => {
+  assert.equal(estimatedInput({ system: '\0'.repeat(400), messages: [], tools: [] }), 100);
 });

@@ -97,16 +97,24 @@ export interface RequestText {
   readonly tools: readonly object[];
 }
 
-/** Estimates the tokens of a request: one for every four bytes of its JSON, and a fixed number for each picture. */
+/**
+ * Estimates the tokens of a request: one for every four bytes of its texts and names, and a fixed number for each picture. The texts are
+ * measured where they are, because the JSON of a long conversation would hold the event loop.
+ */
 export function estimatedInput({ system, messages, tools }: RequestText): number {
   let pictures = 0;
-  const withoutPictures = (_: string, value: unknown): unknown => {
-    if (!isPicture(value)) return value;
-    pictures++;
-    return undefined;
-  };
-  const texts = [system, JSON.stringify(messages, withoutPictures), JSON.stringify(tools)];
-  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  let bytes = 0;
+  const open: unknown[] = [system, messages, tools];
+  while (open.length > 0) {
+    const value = open.pop();
+    if (isPicture(value)) pictures++;
+    else if (typeof value === 'object' && value !== null) {
+      for (const [name, member] of Object.entries(value)) {
+        if (!Array.isArray(value)) bytes += Buffer.byteLength(name);
+        open.push(member);
+      }
+    } else if (value !== undefined) bytes += Buffer.byteLength(String(value));
+  }
   return Math.ceil(bytes / BYTES_PER_TOKEN) + pictures * PICTURE_TOKENS;
 }
 
