@@ -438,12 +438,10 @@ async function openServer(
       pageCaller: (credential) => planes.pageTokens.principalOf(credential),
       auth: identity.authenticator,
       durable: identity.durable,
-      decide: (decision) => store.decide(decision),
-      observe: (read) => store.observe(read),
+      store,
       idempotency: stack.use(new IdempotencyStore(store, { cluster })),
-      draining: () => phase.isDraining,
+      phase,
       readOnly: config.readOnly,
-      full: () => store.isFull,
       forwarding:
         member &&
         joinCluster(

@@ -12,7 +12,7 @@ import { createClientAddresses } from './edge/client-address.ts';
 import { ConnectionLimit, limitConnections } from './edge/connection-limit.ts';
 import { createAllowedOrigins, preflightHeaders } from './edge/cors.ts';
 import { HttpExchange } from './edge/exchange.ts';
-import type { HttpContext, HttpDependencies } from './edge/http-context.ts';
+import { type HttpContext, type HttpDependencies, NO_STORE } from './edge/http-context.ts';
 import { OpenRequests } from './edge/open-requests.ts';
 import { framingOf, requestIdFor } from './edge/request-head.ts';
 import { RequestLog } from './edge/request-log.ts';
@@ -75,11 +75,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     auth: options.auth,
     log: options.log,
     durable: options.durable ?? (() => undefined),
-    decide: options.decide ?? ((decision) => decision()),
-    observe: options.observe ?? ((read) => ({ result: read(), uncommitted: undefined })),
-    draining: options.draining ?? (() => false),
+    store: options.store ?? NO_STORE,
+    phase: options.phase ?? { isDraining: false },
     readOnly: options.readOnly ?? false,
-    full: options.full ?? (() => false),
     streamsPerWorkspace: options.streamsPerWorkspace ?? (() => 0),
     heartbeatMs: options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS,
     idempotency: options.idempotency,
@@ -214,7 +212,7 @@ function patternOf(path: string): string {
 function handlerOf(prepared: PreparedRoute, context: HttpContext, headOnly: boolean) {
   return (res: HttpResponse, req: HttpRequest): void => {
     const request = new AdmittedRequest(stampOf(context, req, prepared.route), headOnly);
-    new HttpExchange(prepared, context, res, request).receive(req);
+    new HttpExchange(prepared, context, res, req, request).receive(req);
   };
 }
 

@@ -194,7 +194,7 @@ test('a client that leaves while its large body is checked gets no answer', asyn
   // A slice of a body waits for one slice of each of these, so the body takes at least some 400 ms.
   let hasLeft = false;
   const others = Promise.all(Array.from({ length: 100 }, () => inSlices(until(() => hasLeft))));
-  const isHandled = () => [...first.open.inFlight].some(({ phase }) => phase === 'handling');
+  const isHandled = () => [...first.open.inFlight].some(({ phase }) => phase.name === 'handling');
   const left = t.mock.method(AdmittedRequest.prototype, 'abandon').mock;
   const request = http.request({
     host: first.host,

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import Type from 'typebox';
 import { AppError } from '#src/core/errors.ts';
+import { NO_STORE } from '#src/http/edge/http-context.ts';
 import { defer, ok, stream } from '#src/http/reply/reply.ts';
 import { defineRoute, type Route } from '#src/http/route.ts';
 import type { ServerOptions } from '#src/http/server.ts';
@@ -259,12 +260,15 @@ test('of fifty requests with one key and different homes, a shared turn admits o
   const inUse = new Set<string>();
   let isInSharedTurn = false;
   const { servers, here, there, jsonHeaders } = await start(t, {
-    decide(decision) {
-      setImmediate(() => {
-        isInSharedTurn = true;
-        decision();
-        isInSharedTurn = false;
-      });
+    store: {
+      ...NO_STORE,
+      decide(decision) {
+        setImmediate(() => {
+          isInSharedTurn = true;
+          decision();
+          isInSharedTurn = false;
+        });
+      },
     },
     idempotency: {
       begin({ key, path, isShared }) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { AppError } from '#src/core/errors.ts';
+import { NO_STORE } from '#src/http/edge/http-context.ts';
 import { accepted, created, encodedJson, json, noContent, ok, raw } from '#src/http/reply/reply.ts';
 import { prepareHeaders } from '#src/http/reply/write-reply.ts';
 import { deferred } from '#test/support/deferred.ts';
@@ -202,7 +203,10 @@ test('an answer to a GET that has read a change waits for its commit', async (t)
   const flushed = deferred();
   let handled = 0;
   const server = await serve(t, [thingRoute(() => ok({ handled: ++handled }), 'GET')], {
-    observe: (read) => ({ result: read(), uncommitted: handled === 1 ? flushed.promise : undefined }),
+    store: {
+      ...NO_STORE,
+      observe: (read) => ({ result: read(), uncommitted: handled === 1 ? flushed.promise : undefined }),
+    },
   });
   let answered = false;
   const first = send(server, '/thing').then((answer) => {

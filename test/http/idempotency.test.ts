@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import test from 'node:test';
 import Type from 'typebox';
 import { AppError } from '#src/core/errors.ts';
+import { NO_STORE } from '#src/http/edge/http-context.ts';
 import type { Idempotency, IdempotentRequest, StoredReply } from '#src/http/idempotency/idempotency.ts';
 import { created, noContent, ok, type Reply } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
@@ -208,7 +209,7 @@ test('a request whose shared turn begins later is identified by the body that wa
     if (decisions.push(decision) === 2) isDue.resolve();
   };
   const route = { ...thing(() => created({}, '/things/1')), sharedTurn: true };
-  const server = await serve(t, [route], { idempotency, decide });
+  const server = await serve(t, [route], { idempotency, store: { ...NO_STORE, decide } });
   const both = Promise.all([post(server, 'a', 'first'), post(server, 'b', 'other')]);
   await isDue.promise;
   for (const decision of decisions) decision();

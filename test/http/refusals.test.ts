@@ -4,8 +4,8 @@ import { GOOD, JSON_BODY, send, serve } from './test-server.ts';
 import { thingRoutes, violationsOf } from './thing-routes.ts';
 
 test('cheap checks come first: each refusal precedes those that need more of the request', async (t) => {
-  let draining = true;
-  const server = await serve(t, thingRoutes, { draining: () => draining });
+  const phase = { isDraining: true };
+  const server = await serve(t, thingRoutes, { phase });
   const headers: Record<string, string> = {
     origin: 'https://evil.example',
     'idempotency-key': 'ä',
@@ -18,7 +18,7 @@ test('cheap checks come first: each refusal precedes those that need more of the
     return `${status} ${code}`;
   };
   assert.equal(await attempt(), '503 unavailable');
-  draining = false;
+  phase.isDraining = false;
   assert.equal(await attempt(), '401 unauthenticated');
   headers.authorization = GOOD.authorization;
   assert.equal(await attempt(), '400 missing_workspace');
@@ -99,11 +99,11 @@ test('OPTIONS names the methods, and HEAD returns the head of a GET without the 
 });
 
 test('401 names the authentication scheme, and 503 the time for a retry', async (t) => {
-  let draining = false;
-  const server = await serve(t, thingRoutes, { draining: () => draining });
+  const phase = { isDraining: false };
+  const server = await serve(t, thingRoutes, { phase });
   const anonymous = await send(server, '/things/1', { headers: {} });
   assert.deepEqual([anonymous.status, anonymous.headers['www-authenticate']], [401, 'Bearer realm="troupe"']);
-  draining = true;
+  phase.isDraining = true;
   const late = await send(server, '/things/1', { headers: { ...GOOD, connection: 'keep-alive' } });
   const health = await send(server, '/healthz', { headers: {} });
   assert.deepEqual([late.status, late.headers['retry-after'], late.headers.connection], [503, '5', 'close']);

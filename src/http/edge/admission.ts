@@ -28,6 +28,7 @@ import {
   withOneShape,
 } from '../route.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
+import type { BodyCharge } from './body-memory.ts';
 import { NO_CONTENT } from './body-stream.ts';
 import type { Forwarding, HttpContext } from './http-context.ts';
 import { requireSameOrigin } from './origin.ts';
@@ -152,6 +153,12 @@ export class AdmittedRequest implements AnyRouteRequest {
   uncheckedType: string | undefined;
   /** The number of changes of callers' rights when the caller was checked: see `CallerChanges`. */
   changesSeen = 0;
+  /** The memory of a body that came in pieces. It is given back when the exchange is over. */
+  bodyCharge: BodyCharge | undefined;
+  /** The `Accept-Encoding` header, once the callback of uWebSockets.js is over. */
+  acceptedEncodings = '';
+  /** The time at which the server had the whole request, of `performance.now()`. */
+  beganAtMs = performance.now();
   #abort: AbortController | undefined;
   #isAbandoned = false;
 
@@ -192,7 +199,7 @@ export function admit(
   if (traceparent !== '' || context.tracer !== undefined) beginTrace(request, route, context, traceparent);
   if (paramNames.length > 0) request.params = copyParams(req, paramNames, prepared.openEnd);
   if (context.requestLog.logsAll) request.remoteAddress = context.clientAddress(res, req);
-  if (context.draining() && route.whileDraining !== true) {
+  if (context.phase.isDraining && route.whileDraining !== true) {
     request.endsConnection = true;
     throw new AppError('unavailable', 'The server is stopping.', { headers: { 'retry-after': '5' } });
   }
@@ -230,7 +237,7 @@ export function admit(
       throw guessCounted(error, context, res, req, authorization);
     }
   }
-  if (prepared.needsRoom && context.full()) throw storageFull();
+  if (prepared.needsRoom && context.store.isFull) throw storageFull();
   for (const name of paramNames)
     if (name !== prepared.openEnd?.name && !isPlausibleId(request.params[name]!)) throw notFound();
   if (route.sameOrigin === true) {

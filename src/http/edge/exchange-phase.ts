@@ -1,15 +1,19 @@
-/** The phases of an `HttpExchange`, whose file has the chart. */
+/** The phases of an `HttpExchange`, whose file has the chart, and what the parts of an exchange see of it. */
 import type { ForwardedExchange } from '../peer/forwarded-exchange.ts';
 import type { DeferredAnswer } from '../reply/deferred-answer.ts';
 import type { DeferredReply } from '../reply/reply.ts';
+import type { EncodedReply } from '../reply/write-reply.ts';
+import type { WireRequest, WireResponse } from '../wire-exchange.ts';
+import type { AdmittedRequest, PreparedRoute } from './admission.ts';
+import type { HttpContext } from './http-context.ts';
 
 /** The phases of an exchange. */
 export type Phase =
-  /** Within the callback of uWebSockets.js: the client cannot have left, and every write is corked. */
-  | { readonly name: 'callback' }
+  /** Within the callback of uWebSockets.js: the client cannot have left, and every write is corked. `req` is valid only here. */
+  | { readonly name: 'callback'; readonly req: WireRequest }
   /** The body is being read, the request waits for a turn of its workspace, or the refusal waits for the next turn. */
   | { readonly name: 'receiving' }
-  /** The exchange waits for the handler, or for the commit of its writes. */
+  /** The exchange waits for the decision, or for the commit of its writes. */
   | { readonly name: 'handling' }
   /**
    * Like `handling`, but white space is sent during the wait. `failed` makes the body of a failure that occurs after the status was
@@ -27,10 +31,26 @@ export type Phase =
   /** The whole reply was given to uWebSockets.js. */
   | { readonly name: 'over' };
 
-export const CALLBACK: Phase = { name: 'callback' };
 export const RECEIVING: Phase = { name: 'receiving' };
 export const HANDLING: Phase = { name: 'handling' };
 export const SENDING: Phase = { name: 'sending' };
 export const STREAMING: Phase = { name: 'streaming' };
 export const GONE: Phase = { name: 'gone' };
 export const OVER: Phase = { name: 'over' };
+
+/** An exchange, as its intake and its delivery see it. */
+export interface OpenExchange {
+  readonly prepared: PreparedRoute;
+  readonly context: HttpContext;
+  readonly res: WireResponse;
+  readonly request: AdmittedRequest;
+  readonly phase: Phase;
+  /** Goes to another phase, unless the client has left. Leaving `callback` registers the abort handler. */
+  enter(phase: Phase): void;
+  /** Ends the exchange: uWebSockets.js is about to get the whole reply, or has got its last byte. */
+  conclude(): void;
+  /** Takes the exchange out of the requests for which a closing server waits, and gives its memory back. */
+  release(): void;
+  /** Returns the reply that describes an error, as it can be sent at this moment. */
+  problem(error: unknown): EncodedReply;
+}

@@ -51,6 +51,23 @@ export interface Forwarding {
 /** Permits for event streams of workspaces. */
 export type StreamPermits = Pick<WorkspacePermits, 'take'>;
 
+/** The store, as requests use it. */
+export interface StoreOfRequests {
+  /** While it is full, requests that would store something new answer 507. */
+  readonly isFull: boolean;
+  /** Runs a handler in a shared turn. */
+  decide(decision: () => void): void;
+  /** Runs a read. `uncommitted` resolves once everything the read saw is on disk; the reply to a GET waits for it. */
+  observe<T>(read: () => T): { readonly result: T; readonly uncommitted: Promise<void> | undefined };
+}
+
+/** For a server whose handlers store nothing. */
+export const NO_STORE: StoreOfRequests = {
+  isFull: false,
+  decide: (decision) => decision(),
+  observe: (read) => ({ result: read(), uncommitted: undefined }),
+};
+
 /** The parts of the server that the HTTP server depends on. */
 export interface HttpDependencies {
   readonly auth: Auth;
@@ -62,22 +79,15 @@ export interface HttpDependencies {
   readonly durable?: () => Promise<void> | undefined;
   /** The requests and streams still open; this server makes its own when absent. */
   readonly open?: OpenRequests;
-  /** Runs a handler in a shared turn (`Store.decide`); at once when absent. */
-  readonly decide?: (decision: () => void) => void;
-  /** Runs a read. `uncommitted` resolves once everything the read saw is on disk; the reply to a GET waits for it. */
-  readonly observe?: <T>(read: () => T) => {
-    readonly result: T;
-    readonly uncommitted: Promise<void> | undefined;
-  };
+  /** Where handlers read and write; `NO_STORE` when absent. */
+  readonly store?: StoreOfRequests;
   readonly idempotency?: Idempotency;
   /** The address at which browsers reach this server, if it is configured. */
   readonly publicUrl?: string | undefined;
-  /** While it returns true, every route but the health checks answers 503. Open event streams continue. */
-  readonly draining?: () => boolean;
+  /** While the server is draining, every route but the health checks answers 503. Open event streams continue. */
+  readonly phase?: { readonly isDraining: boolean };
   /** Whether the server only reads: requests that would change something answer 503. */
   readonly readOnly?: boolean;
-  /** While it returns true, requests that would store something new answer 507. */
-  readonly full?: () => boolean;
   /** Returns how many event streams a workspace may have open at once; 0 means any number. */
   readonly streamsPerWorkspace?: LimitOf;
   /**

@@ -10,8 +10,8 @@ import { CallerChanges, type RenewCaller } from './caller-changes.ts';
 export interface InFlightRequest {
   /** The notebook, conversation or workspace of the request; undefined until it is known, and when any worker may answer it. */
   readonly home: Home | undefined;
-  /** The name of its phase: see `HttpExchange`. */
-  readonly phase: string;
+  /** Its phase: see `HttpExchange`. */
+  readonly phase: { readonly name: string };
 }
 
 /**
@@ -37,7 +37,7 @@ export class OpenRequests {
   /** How many event streams are open, and how many requests have no answer yet. */
   load(): { readonly streams: number; readonly requests: number } {
     // Each worker counts the requests that it carries out.
-    const requests = [...this.inFlight].filter(({ phase }) => phase !== 'forwarded').length;
+    const requests = [...this.inFlight].filter(({ phase }) => phase.name !== 'forwarded').length;
     return { streams: this.streams.size, requests };
   }
 

@@ -21,12 +21,8 @@ let firstDigits = '';
  * otherwise a new id.
  */
 export function requestIdFor(header: string): string {
-  const isUsable =
-    header !== '' && header.length <= MAX_REQUEST_ID_CHARACTERS && /^[A-Za-z0-9._-]+$/.test(header);
-  return isUsable ? header : newRequestId();
-}
-
-function newRequestId(): string {
+  if (header !== '' && header.length <= MAX_REQUEST_ID_CHARACTERS && /^[A-Za-z0-9._-]+$/.test(header))
+    return header;
   const last = requestCount % LAST_DIGITS.length;
   if (last === 0)
     firstDigits = `req_${processId}${Math.floor(requestCount / LAST_DIGITS.length).toString(36)}`;

@@ -23,8 +23,9 @@ export class WorkspaceTurns {
   readonly #waiting = new Map<string, Work[]>();
   #isTurnCounted = false;
 
-  /** Notes a request of a workspace. Returns whether no other workspace has sent requests of late. */
-  isAlone(workspaceId: string): boolean {
+  /** Notes a request of a workspace. Returns whether no other workspace has sent requests of late; true for a request of none. */
+  isAlone(workspaceId: string | undefined): boolean {
+    if (workspaceId === undefined) return true;
     if (workspaceId !== this.#last) {
       if (this.#last !== undefined) this.#sharedUntilMs = performance.now() + SHARED_MS;
       this.#last = workspaceId;

@@ -84,7 +84,7 @@ export class InnerRequests {
         });
         const requestId = requestIdFor(req.getHeader('x-request-id'));
         const request = new AdmittedRequest({ requestId, allowedOrigin: undefined }, false);
-        new HttpExchange(found.prepared, this.#context, response, request).receive(req);
+        new HttpExchange(found.prepared, this.#context, response, req, request).receive(req);
       });
   }
 

@@ -25,7 +25,7 @@ export function servePeers(
     else {
       const req = new PeerRequest(head);
       const request = new AdmittedRequest(stampOf(req, prepared.route), head.method === 'head');
-      new HttpExchange(prepared, context, response, request).receive(req);
+      new HttpExchange(prepared, context, response, req, request).receive(req);
     }
     return response;
   };

@@ -13,7 +13,7 @@ import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { descendants, eventually, kernelsOf } from '#test/support/processes.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
-const MAX_CALLS_OF_A_GET = 46;
+const MAX_CALLS_OF_A_GET = 45;
 const MAX_CALLS_OF_A_PATCH = 202;
 const MAX_CALLS_OF_A_CREATE = 191;
 const MAX_CALLS_OF_AN_ENVIRONMENT = 175;

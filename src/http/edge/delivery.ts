@@ -1,0 +1,186 @@
+/** The delivery of what was decided: an outcome becomes the reply on the wire, once everything that it reports is on disk. */
+import { isShortJson } from '#src/core/json/json-write.ts';
+import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+import { unawaited } from '#src/core/unawaited.ts';
+import { acceptsGzip, compress, isCompressible, MIN_COMPRESSED_BYTES } from '../reply/compress.ts';
+import { DeferredAnswer } from '../reply/deferred-answer.ts';
+import { openStream, writeStreamHead } from '../reply/event-stream.ts';
+import { problemReply, toAppError } from '../reply/problem.ts';
+import { ok } from '../reply/reply.ts';
+import { sendFile } from '../reply/send-file.ts';
+import { sendWeb } from '../reply/send-web.ts';
+import {
+  type EncodedReply,
+  encodeInSlices,
+  encodeReply,
+  MAX_WHOLE_BODY_BYTES,
+  writeInPieces,
+  writeWhole,
+} from '../reply/write-reply.ts';
+import type { Outcome } from './decision.ts';
+import { HANDLING, type OpenExchange, SENDING, STREAMING } from './exchange-phase.ts';
+import { shownPathOf } from './key-claim.ts';
+
+/** The outcomes of one kind. */
+type Of<Kind extends Outcome['kind']> = Extract<Outcome, { readonly kind: Kind }>;
+
+/** Delivers an outcome. If the client has left, what the outcome holds is released. */
+export function deliver(exchange: OpenExchange, outcome: Outcome): void {
+  if (outcome.kind === 'plain') sendOnceCommitted(exchange, outcome);
+  else if (outcome.kind === 'later') sendLater(exchange, outcome);
+  else if (outcome.kind === 'body') sendBody(exchange, outcome);
+  else openEventStream(exchange, outcome);
+}
+
+function sendOnceCommitted(exchange: OpenExchange, { reply, committed }: Of<'plain'>): void {
+  let encoded: EncodedReply | Promise<EncodedReply>;
+  try {
+    if (reply.kind !== 'json') encoded = reply;
+    else if (isShortJson(reply.value, MAX_SIZE_AT_ONCE)) encoded = encodeReply(reply);
+    else encoded = encodeInSlices(reply, exchange.request.principal?.workspaceId);
+  } catch (error) {
+    encoded = exchange.problem(error);
+  }
+  if (committed === undefined && !(encoded instanceof Promise)) {
+    send(exchange, encoded);
+    return;
+  }
+  if (exchange.phase.name !== 'deferred') exchange.enter(HANDLING);
+  Promise.all([encoded, committed]).then(
+    ([ready]) => send(exchange, ready),
+    (error: unknown) => send(exchange, exchange.problem(error)),
+  );
+}
+
+function sendLater(exchange: OpenExchange, { outcome, failed }: Of<'later'>): void {
+  const { res, request, context } = exchange;
+  exchange.enter(HANDLING); // registers the abort handler, without which the timer could outlive the client
+  if (exchange.phase.name !== 'gone') {
+    const answer = new DeferredAnswer(res, request, context.heartbeatMs, request.endsConnection);
+    exchange.enter({ name: 'deferred', answer, failed });
+  }
+  unawaited(
+    outcome.then((decided) => deliver(exchange, decided)),
+    'exchange: a deferred reply',
+  );
+}
+
+/** Sends a reply at once, unless the client has left. */
+export function send(exchange: OpenExchange, reply: EncodedReply): void {
+  const { phase, request } = exchange;
+  report(exchange, reply.status, reply.kind === 'bytes' ? reply.bytes.length : 0, phase.name === 'deferred');
+  if (phase.name === 'deferred') {
+    phase.answer.stop();
+    if (phase.answer.hasBegun && reply.kind === 'bytes') {
+      exchange.conclude();
+      phase.answer.end(reply.bytes);
+      return;
+    }
+  }
+  const isShort = reply.kind === 'empty' || reply.bytes.length < MIN_COMPRESSED_BYTES;
+  const mayCompress = !isShort && phase.name !== 'gone' && !request.endsConnection;
+  if (mayCompress && isCompressible(reply) && acceptsGzip(acceptedEncodings(exchange))) {
+    exchange.enter(HANDLING);
+    unawaited(
+      compress(reply).then((compressed) => write(exchange, compressed)),
+      'exchange: the compression of a reply',
+    );
+  } else write(exchange, reply);
+}
+
+/** Returns the `Accept-Encoding` header, which is read when it is needed or when `req` is about to be reused. */
+function acceptedEncodings({ phase, request }: OpenExchange): string {
+  return phase.name === 'callback' ? phase.req.getHeader('accept-encoding') : request.acceptedEncodings;
+}
+
+function write(exchange: OpenExchange, reply: EncodedReply): void {
+  const { res, request } = exchange;
+  const { name } = exchange.phase;
+  if (name === 'gone') {
+    exchange.release();
+    return;
+  }
+  const { requestId, allowedOrigin, headOnly, endsConnection } = request;
+  const isLarge = reply.kind === 'bytes' && reply.bytes.length > MAX_WHOLE_BODY_BYTES;
+  if (isLarge && !headOnly && !endsConnection) {
+    exchange.enter(SENDING);
+    writeInPieces(res, reply, request, () => exchange.conclude());
+    return;
+  }
+  exchange.conclude();
+  const options = { requestId, allowedOrigin, headOnly, close: endsConnection };
+  if (name === 'callback')
+    writeWhole(res, reply, options); // uWebSockets.js corks its callbacks by itself
+  else res.cork(() => writeWhole(res, reply, options));
+}
+
+/** Sends a body that is read while it is sent: a file, once everything that the handler has read is on disk, or a web response. */
+function sendBody(exchange: OpenExchange, { reply, committed }: Of<'body'>): void {
+  const { res, request } = exchange;
+  exchange.enter(HANDLING);
+  let hasBegun = false;
+  const begin = (status: number, bytes: number) => {
+    hasBegun = true;
+    report(exchange, status, bytes, true);
+    exchange.enter(SENDING);
+    return exchange.phase.name !== 'gone';
+  };
+  const sending =
+    reply.kind === 'file'
+      ? sendFile(res, reply, request, { ready: committed, begin })
+      : sendWeb(res, reply, request, begin);
+  sending.then(
+    () => exchange.conclude(),
+    (error: unknown) => {
+      if (hasBegun && exchange.phase.name === 'gone') return exchange.conclude();
+      const problem = exchange.problem(error);
+      if (!hasBegun) return send(exchange, problem);
+      exchange.conclude();
+      res.close(); // so that nobody takes the body for complete
+    },
+  );
+}
+
+/** Opens an event stream, which owns the response from then on. For HEAD only its head is written. */
+function openEventStream(exchange: OpenExchange, { open, permit }: Of<'stream'>): void {
+  using _permit = permit; // the stream itself is counted at the end
+  const { res, request, prepared, context } = exchange;
+  exchange.enter(HANDLING);
+  exchange.release();
+  if (exchange.phase.name === 'gone') return;
+  if (request.headOnly) {
+    exchange.conclude();
+    writeStreamHead(res, request);
+    return;
+  }
+  report(exchange, 200, 0, true);
+  exchange.enter(STREAMING);
+  const { requestId, principal, holder, home } = request;
+  const owner = { caller: principal ?? holder, action: prepared.action, home };
+  const failed = (err: unknown) =>
+    context.log.error({ err, requestId, route: prepared.route.path }, 'an event stream could not be opened');
+  openStream(res, request, { open, owner, streams: context.open.streams, failed });
+}
+
+/** Returns the reply that describes an error: after the beginning of a deferred reply its body alone, else a problem document. */
+export function problemOf({ prepared, context, request, phase }: OpenExchange, error: unknown): EncodedReply {
+  // The path is rebuilt, because `req` is gone by now.
+  const where = { requestId: request.requestId, instance: shownPathOf(prepared, request) };
+  const problem = toAppError(error, context.log, where);
+  if (phase.name === 'deferred' && phase.answer.hasBegun) return encodeReply(ok(phase.failed(problem)));
+  return problemReply(problem, where);
+}
+
+/** Logs and counts the request, when its status is certain. */
+function report(exchange: OpenExchange, status: number, bytes: number, mayTakeLong: boolean): void {
+  const { request, context } = exchange;
+  const { route, durations } = exchange.prepared;
+  const ms = performance.now() - request.beganAtMs;
+  durations?.observe(status, ms / 1000);
+  request.span?.end({
+    attributes: { 'http.response.status_code': status },
+    error: status >= 500 ? String(status) : undefined,
+  });
+  const hasLeft = exchange.phase.name === 'gone';
+  context.requestLog.replied(route, request, { status, bytes, ms, mayTakeLong, hasLeft });
+}
