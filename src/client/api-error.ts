@@ -46,7 +46,7 @@ export class ConnectionError extends Error {
 
   constructor(url: string, cause: unknown) {
     const reason = innermost(cause);
-    super(`No answer from ${url}: ${reason instanceof Error ? reason.message : String(reason)}.`, { cause });
+    super(`No answer from ${url}: ${Object(reason).message ?? reason}.`, { cause });
     this.name = 'ConnectionError';
     this.isRefused = Object(reason).code === 'ECONNREFUSED';
   }
@@ -64,13 +64,11 @@ export class CodeInterrupted extends ConnectionError {
   }
 }
 
-/** Returns the innermost cause of `fetch failed`. */
+/** Returns the innermost cause of `fetch failed`. When several addresses were tried, it is that of the first one. */
 function innermost(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  if (error.cause !== undefined) return innermost(error.cause);
-  // Several addresses were tried; the aggregate error has no message of its own.
-  if (error instanceof AggregateError && error.errors.length > 0) return innermost(error.errors[0]);
-  return error;
+  const { cause, errors } = Object(error);
+  const inner = cause ?? errors?.[0];
+  return inner === undefined ? error : innermost(inner);
 }
 
 function secondsOf(header: string | null): number | undefined {

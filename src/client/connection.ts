@@ -151,28 +151,33 @@ export class Connection {
       return decode(response, await this.#bodyOf(attempted, response));
     };
     if (retries === 0) return attempt(request);
-    const { method, path, signal, ifMatch, content, endsWithConnection } = request;
-    const isOnlyOnce = ifMatch !== undefined || !!endsWithConnection;
+    const { method, path, signal, content, endsWithConnection } = request;
     const attempted =
       method === 'POST' ? { ...request, idempotencyKey: request.idempotencyKey ?? newKey() } : request;
-    /** Whether an attempt may have taken effect without an answer. */
-    let isUnclear = false;
-    const since = performance.now();
+    /** The first failure of an attempt that may have taken effect. */
+    let unclear: unknown;
+    const end = performance.now() + this.#patienceFor(request);
     try {
       return await withRetries(() => attempt(attempted), {
         // A stream can be sent once.
         retries: content instanceof ReadableStream ? 0 : retries,
         signal,
         isFinal: (error) => {
-          isUnclear ||= error instanceof ConnectionError && !error.isRefused;
-          // The entity tag would be found to have changed, by the first attempt.
-          return (isUnclear && isOnlyOnce) || performance.now() - since >= this.#patienceFor(request);
+          const { isRefused, status } = Object(error);
+          // A server that answers 5xx may have died after it has stored the change.
+          if (!isRefused && !(status < 500)) unclear ??= error;
+          return (unclear && endsWithConnection) || performance.now() >= end;
         },
       });
     } catch (error) {
-      if (method === 'DELETE' && isUnclear && Object(error).status === 404) return undefined as T; // the first attempt has deleted it
-      if (endsWithConnection && isUnclear && error instanceof ConnectionError)
-        throw new CodeInterrupted(this.baseUrl + path, error);
+      const { status, code } = Object(error);
+      if (unclear) {
+        if (method === 'DELETE' && /_(found|closed)$/.test(code)) return undefined as T; // the first attempt has deleted it
+        if (endsWithConnection && error instanceof ConnectionError)
+          throw new CodeInterrupted(this.baseUrl + path, error);
+        // The repetition of a change may be refused because of the first attempt: whether that took effect is not known.
+        if (/^P[AU]/.test(method) && status < 500) throw unclear;
+      }
       throw error;
     }
   }

@@ -12,7 +12,7 @@ import type { ActorStreamEvent } from '#src/wire/actor.ts';
 import type { StreamEvent } from '#src/wire/events.ts';
 import type { ServerStreamEvent } from '#src/wire/server.ts';
 import { pause } from './abort.ts';
-import { ApiError, ConnectionError, unexpectedResponse } from './api-error.ts';
+import { ConnectionError, unexpectedResponse } from './api-error.ts';
 import { type Connection, failureOf, piecesOf, type RequestOptions } from './connection.ts';
 import { EventParser } from './event-parser.ts';
 import { isTransient } from './retry.ts';
@@ -91,7 +91,7 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
     } catch (error) {
       signal?.throwIfAborted();
       if ((!hasBegun && !subscription.hasBegun) || !isTransient(error)) throw error;
-      if (error instanceof ApiError) leastPauseMs = (error.retryAfter ?? 0) * 1000;
+      leastPauseMs = (Object(error).retryAfter ?? 0) * 1000;
       failure = error;
     }
     hasBegun = true;

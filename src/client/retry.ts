@@ -1,6 +1,6 @@
 /** When a request is repeated, and after which pause. */
 import { pause } from './abort.ts';
-import { ApiError, ConnectionError } from './api-error.ts';
+import { ConnectionError } from './api-error.ts';
 
 /** Longer pauses than this are left to the caller. */
 const MAX_RETRY_AFTER_S = 60;
@@ -8,11 +8,9 @@ const FIRST_PAUSE_MS = 100;
 
 /** Returns whether another attempt may succeed. */
 export function isTransient(error: unknown): boolean {
-  if (error instanceof ApiError)
-    return (
-      error.status >= 500 || [408, 429].includes(error.status) || error.code === 'idempotency_in_progress'
-    );
-  return error instanceof ConnectionError;
+  const { status, code } = Object(error);
+  const isRefusal = status >= 500 || [408, 429].includes(status) || code === 'idempotency_in_progress';
+  return isRefusal || error instanceof ConnectionError;
 }
 
 export interface RetryOptions {
@@ -20,7 +18,7 @@ export interface RetryOptions {
   readonly retries: number;
   readonly signal?: AbortSignal | undefined;
   /** Whether a failure that another attempt may mend is an end nevertheless. */
-  readonly isFinal: (error: unknown) => boolean;
+  readonly isFinal: (error: unknown) => unknown;
 }
 
 /**
@@ -35,7 +33,7 @@ export async function withRetries<T>(
     try {
       return await attempt();
     } catch (error) {
-      const retryAfter = error instanceof ApiError ? (error.retryAfter ?? 0) : 0;
+      const retryAfter = Object(error).retryAfter ?? 0;
       if (isFinal(error) || repeated >= retries || retryAfter > MAX_RETRY_AFTER_S || !isTransient(error))
         throw error;
       const doubled = FIRST_PAUSE_MS * 2 ** repeated * (0.75 + Math.random() / 2);

@@ -116,6 +116,21 @@ test('requests are repeated with the same Idempotency-Key and after Retry-After,
   );
 });
 
+test('a change whose answer was lost takes effect once, and its own conflict is reported as the lost connection', async (t) => {
+  const server = await startServer(t);
+  const proxy = await startCuttingProxy(t, server.baseUrl, { answer: /^(PATCH|PUT|DELETE|POST)/ });
+  assert.deepEqual(await outcomeOf('lost_answers.py', proxy.baseUrl), {
+    ...{ update: 'stale_update', title: 'after', request: 'stale_update', conflict: 'stale_update' },
+    ...{ file: 'kept', files: [], run: 'completed', closed: 'closed' },
+  });
+});
+
+test('a PATCH that was lost on its way, or refused, is repeated, and takes effect', async (t) => {
+  const server = await startServer(t);
+  const proxy = await startCuttingProxy(t, server.baseUrl, { request: /^PATCH/ });
+  assert.deepEqual(await outcomeOf('repeated_patch.py', proxy.baseUrl), ['after', 'later']);
+});
+
 test('members, events and parts of outputs from a later version of the server are ignored', async (t) => {
   const later = { addedLater: { deep: [1, null] } };
   const cell = { ...later, mimetype: 'text/plain', data: '6', text: '6' };

@@ -69,7 +69,7 @@ class AsyncNotebooks:
         and with `session_open` while it has a session.
         """
         body = {"expectedUpdatedAt": notebook.updated_at, **_fields(cells, title, variables, datasources, members)}
-        return await self._transport.json("PATCH", _path("notebooks", notebook.id), Notebook, json=body, repeatable=False)
+        return await self._transport.json("PATCH", _path("notebooks", notebook.id), Notebook, json=body)
 
     async def delete(self, notebook: Notebook | str) -> None:
         """Deletes a notebook with its session, its conversation and its runs. Files of the workspace stay."""

@@ -21,7 +21,7 @@ from ..models import (
 )
 from .resources import AsyncNotebooks, AsyncRuns, _given
 from .runs import AsyncQueue, AsyncRunHandle
-from .transport import AsyncTransport
+from .transport import GONE, AsyncTransport
 
 
 class AsyncSession:
@@ -265,7 +265,7 @@ async def _closed(transport: AsyncTransport, path: str) -> None:
     try:
         await transport.request("DELETE", path)
     except ApiError as error:
-        if error.code not in ("not_found", "session_closed", "environment_closed"):
+        if error.code not in GONE:
             raise
 
 

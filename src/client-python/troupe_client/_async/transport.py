@@ -26,6 +26,8 @@ _GIVE_UP_AFTER_S = 60.0
 _MAX_PAUSE_S = 5.0
 # Requests that wake a kernel wait up to 30 seconds for it. While code runs, the server sends white space.
 TIMEOUT_S = 60.0
+# The codes of refusals to delete or close something that is not there any more.
+GONE = ("not_found", "session_closed", "environment_closed")
 
 
 class AsyncTransport:
@@ -81,8 +83,9 @@ class AsyncTransport:
     ) -> httpx2.Response:
         """
         Returns the response with its body. Repeats the request after a lost connection, 408, 429, 5xx and
-        `idempotency_in_progress`; every POST has an `Idempotency-Key`, so that it takes effect once. A request that is not
-        `repeatable` is repeated only if it cannot have taken effect. `wait` is the number of seconds for which the server
+        `idempotency_in_progress`; every POST has an `Idempotency-Key`, so that it takes effect once. When the repetition of a
+        PATCH or PUT is refused, for which the first attempt may be the reason, the failure of that attempt is raised. A request
+        that is not `repeatable` is repeated only if it cannot have taken effect. `wait` is the number of seconds for which the server
         may hold the response back. `key` is the `Idempotency-Key`, if another request is to get the same response. Raises `ApiError` or `ConnectionFailed`.
         """
         given = {**self._headers, **(headers or {})}
@@ -91,18 +94,23 @@ class AsyncTransport:
             given["content-type"] = "application/json"
         if method == "POST":
             given["idempotency-key"] = key or secrets.token_hex(16)
-        unclear = False  # whether an attempt may have taken effect without a response
+        unclear: TroupeError | None = None  # the first failure of an attempt that may have taken effect
         repeated = 0
         since = time.monotonic()
         while True:
             try:
                 return await self._attempt(method, path, query, given, content, wait)
             except (ApiError, ConnectionFailed) as error:
-                if method == "DELETE" and unclear and isinstance(error, ApiError) and error.status == 404:
-                    return httpx2.Response(204)  # the earlier attempt has deleted it
+                if unclear is not None and isinstance(error, ApiError):
+                    if method == "DELETE" and error.code in GONE:
+                        return httpx2.Response(204)  # the earlier attempt has deleted it
+                    if method in ("PATCH", "PUT") and not is_transient(error):
+                        raise unclear from error  # the earlier attempt may be the reason
                 cut = isinstance(error, ConnectionFailed) and not error.refused
-                unclear = unclear or cut
-                is_final = not repeatable and (cut or not isinstance(error, ConnectionFailed) and error.status >= 500)
+                # A server that responds with 5xx may have died after it has stored the change.
+                if cut or isinstance(error, ApiError) and error.status >= 500:
+                    unclear = unclear or error
+                is_final = not repeatable and unclear is not None
                 pause = pause_after(error, repeated)
                 is_late = time.monotonic() - since >= self._timeout + wait
                 if is_final or is_late or pause is None or repeated >= self._retries:

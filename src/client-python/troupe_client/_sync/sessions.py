@@ -22,7 +22,7 @@ from ..models import (
 )
 from .resources import Notebooks, Runs, _given
 from .runs import Queue, RunHandle
-from .transport import Transport
+from .transport import GONE, Transport
 
 
 class Session:
@@ -156,7 +156,7 @@ class Session:
         return (self._transport.request("GET", f"{self._path}/assets/{quote(asset_id, safe='')}")).content
 
     def record(self) -> NotebookSession:
-        """Returns the state of the session."""
+        """Returns the present state of the session. Its status is `busy` during a run, and `ready` once the run has ended."""
         return self._transport.json("GET", self._path, NotebookSession)
 
     def interrupt(self) -> None:
@@ -266,7 +266,7 @@ def _closed(transport: Transport, path: str) -> None:
     try:
         transport.request("DELETE", path)
     except ApiError as error:
-        if error.code not in ("not_found", "session_closed", "environment_closed"):
+        if error.code not in GONE:
             raise
 
 
