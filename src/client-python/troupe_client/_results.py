@@ -13,6 +13,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from ._charts import chart_forms
 from ._columns import typed_column
 from .models import AgentRun, CellResult, CodeError, CodeResult, Failure, FinalAnswer, NotebookRun, OutputTable
 
@@ -87,11 +88,15 @@ class _Shown:
         return next((str(data) for mimetype, data in self._data() if mimetype in ("text/html", "text/markdown")), None)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """Returns the forms in which Jupyter and marimo show the result."""
+        """
+        Returns the forms in which Jupyter and marimo show the result. A chart also has a picture or HTML, for front ends that
+        cannot draw its specification.
+        """
         bundle: dict[str, Any] = {"text/plain": self._plain()}
         for mimetype, data in self._data():
-            if _CHART.fullmatch(mimetype):  # Jupyter draws a chart from its specification
-                bundle[mimetype] = msgspec.json.decode(data) if isinstance(data, str | bytes) else data
+            if _CHART.fullmatch(mimetype):  # JupyterLab draws a chart from its specification
+                bundle[mimetype] = spec = msgspec.json.decode(data) if isinstance(data, str | bytes) else data
+                bundle.update(chart_forms(mimetype, spec))
         if self.table is not None:
             bundle["text/html"] = _table_html(self.table)
         elif self.html is not None and "<marimo-" not in self.html:
@@ -208,7 +213,7 @@ class RunOutcome:
 
 
 def image_assets(run: NotebookRun | AgentRun) -> list[str]:
-    """Returns the ids of the assets of a run that are figures, or text that was printed."""
+    """Returns the ids of the assets of a run that are figures, charts, or text that was printed."""
     parts = run.output.parts if run.output is not None else []
     return [
         output.asset_id
@@ -220,7 +225,7 @@ def image_assets(run: NotebookRun | AgentRun) -> list[str]:
 
 
 def _is_wanted(mimetype: str) -> bool:
-    return mimetype.startswith("image/") or mimetype in (_BUNDLE, "text/plain")
+    return mimetype.startswith("image/") or mimetype in (_BUNDLE, "text/plain") or _CHART.fullmatch(mimetype) is not None
 
 
 @dataclass(frozen=True)
