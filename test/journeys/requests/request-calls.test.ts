@@ -5,8 +5,11 @@
  * worth them; the number here is then raised with it.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import http from 'node:http';
+import { join } from 'node:path';
 import test from 'node:test';
+import { PACKAGE_ROOT } from '#src/core/package-root.ts';
 import { type CallCounts, countCalls, described, total } from '#test/support/call-count.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
@@ -51,6 +54,12 @@ function send(method: string, path: string, body?: unknown): Promise<number> {
     request.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
+
+test('the decisions about requests name the present budgets', () => {
+  const text = readFileSync(join(PACKAGE_ROOT, 'docs/decisions/http.md'), 'utf8').replace(/\s+/g, ' ');
+  assert.ok(text.includes(` ${MAX_CALLS_OF_A_GET} for a GET of a notebook`));
+  assert.ok(text.includes(` ${MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED} for an execution until its 202`));
+});
 
 test('a GET of a notebook stays within its budget of calls', async (t) => {
   const notebook = await server.client.notebooks.create({});
