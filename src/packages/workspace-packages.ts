@@ -40,6 +40,15 @@ type Installation = {
   -readonly [Name in keyof PackageInstallation]: PackageInstallation[Name];
 };
 
+/** A package for which somebody has asked, as the audit has it. `detail` is set when the workspace already had the package. */
+interface PackageAddition {
+  readonly action: 'package.add';
+  /** The requirement. */
+  readonly target: string;
+  readonly outcome: 'done';
+  readonly detail?: string;
+}
+
 export class WorkspacePackages {
   readonly #options: WorkspacePackagesOptions;
   /** The installation under way, and the last failed one. */
@@ -88,14 +97,15 @@ export class WorkspacePackages {
   }
 
   /**
-   * Installs packages and stores them, in place of those with the same names; `noted` is called in that turn. Rejects
+   * Installs packages and stores them, in place of those with the same names; `noted` is called in that turn, with the changes for the
+   * audit. A package that the workspace already has by the same requirement stays as it is, with the name of its first user. Rejects
    * with `packages_disabled`, `installation_in_progress`, `invalid_request` for a text that is not a requirement,
    * `quota_exceeded`, and `packages_not_installed` with the reason.
    */
   async add(
     { workspaceId, userId }: Caller,
     requirements: readonly string[],
-    noted: (added: readonly string[]) => void,
+    noted: (changes: readonly PackageAddition[]) => void,
   ): Promise<AddedPackages> {
     const { sets, openSessions } = this.#options;
     if (sets === undefined) throw disabled();
@@ -121,8 +131,8 @@ export class WorkspacePackages {
       using set = await sets.obtain({ script: '', workspace, workspaceId }, (text) => {
         installation.text = text;
       });
-      if (this.#note(workspaceId, added, { addedBy: userId, addedAt: timestamp() }))
-        noted(added.map(([, requirement]) => requirement));
+      const changes = this.#note(workspaceId, added, { addedBy: userId, addedAt: timestamp() });
+      if (changes.length > 0) noted(changes);
       this.#installations.delete(workspaceId);
       const installed = (set?.packages ?? []).map(([name, version]) => ({ name, version }));
       return {
@@ -148,21 +158,30 @@ export class WorkspacePackages {
   }
 
   /**
-   * Returns whether the packages were stored, which is not the case in a deleted workspace.
-   * Packages that others have removed in the meantime stay removed.
+   * Stores the packages, and returns the changes for the audit: none in a deleted workspace. Packages that others have removed in the
+   * meantime stay removed.
    */
   #note(
     workspaceId: WorkspaceId,
-    added: readonly (readonly [name: string, requirement: string])[],
+    asked: readonly (readonly [name: string, requirement: string])[],
     by: { readonly addedBy: string; readonly addedAt: string },
-  ): boolean {
-    if (this.#options.store.get(workspaceRecords, workspaceId) === undefined) return false;
-    const byName = {
-      ...this.#stored(workspaceId),
-      ...Object.fromEntries(added.map(([name, requirement]) => [name, { requirement, ...by }])),
-    };
-    this.#options.store.write((tx) => tx.put(workspacePackageRecords, { byName }, workspaceId));
-    return true;
+  ): readonly PackageAddition[] {
+    if (this.#options.store.get(workspaceRecords, workspaceId) === undefined) return [];
+    const stored = this.#stored(workspaceId);
+    const added = asked.filter(([name, requirement]) => stored[name]?.requirement !== requirement);
+    if (added.length > 0) {
+      const byName = {
+        ...stored,
+        ...Object.fromEntries(added.map(([name, requirement]) => [name, { requirement, ...by }])),
+      };
+      this.#options.store.write((tx) => tx.put(workspacePackageRecords, { byName }, workspaceId));
+    }
+    return asked.map(([name, requirement]) => ({
+      action: 'package.add',
+      target: requirement,
+      outcome: 'done',
+      ...(stored[name]?.requirement === requirement && { detail: 'already there' }),
+    }));
   }
 
   #items(workspaceId: WorkspaceId): WorkspacePackage[] {

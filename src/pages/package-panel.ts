@@ -96,9 +96,7 @@ function install(
 
 /** Resolves once the packages are there. Rejects as `WorkspacePackages.add` does, and when it takes too long. */
 async function addAll(packages: WorkspacePackages, call: PanelCall, requirements: readonly string[]) {
-  const adding = packages.add(call, requirements, (added) =>
-    call.note(...added.map((target) => ({ action: 'package.add', target, outcome: 'done' }) as const)),
-  );
+  const adding = packages.add(call, requirements, (changes) => call.note(...changes));
   adding.catch(() => {}); // the panel shows the packages once they are there
   const { openSessions } = await within(adding);
   return { restartRequired: openSessions.includes(call.notebookId) };

@@ -18,6 +18,7 @@ const PACKAGES = [
   { name: 'needing', version: '1.0', code: '', requires: ['greeting>=2'] },
   { name: 'slow', version: '1.0', code: '' },
   { name: 'slower', version: '1.0', code: '' },
+  { name: 'twofold', version: '1.0', code: '' },
   { name: 'yours', version: '1.0', code: '' },
 ];
 const index = await startPackageIndex(test, PACKAGES);
@@ -191,6 +192,39 @@ test('viewers can read and editors can change the packages of their own workspac
   assert.deepEqual(
     items.map(({ action, target }) => `${action} ${target}`),
     ['package.add yours', 'package.remove yours'],
+  );
+});
+
+test('when two editors add the same package, the audit names both, and says once that it was added', async (t) => {
+  const ada = await addMember(server, 'ada', 'editor');
+  const ben = await addMember(server, 'ben', 'editor');
+  const release = index.hold();
+  t.after(release);
+  const first = ada.client.packages.add(['twofold']);
+  await eventually(
+    'the installation has begun',
+    async () => (await client.packages.list()).installation !== null,
+  );
+  assert.equal((await problemOf(ben.client.packages.add(['twofold']))).code, 'installation_in_progress');
+  release();
+  await first;
+  await ben.client.packages.add(['twofold', 'yours']);
+  const { items } = await client.audit({ action: 'package.add', order: 'desc', limit: 10 });
+  const noted = items.filter(({ userId }) => userId === 'ada' || userId === 'ben');
+  assert.deepEqual(
+    noted.map(({ userId, action, target, detail }) => [userId, action, target, detail]).sort(),
+    [
+      ['ada', 'package.add', 'twofold', null],
+      ['ben', 'package.add', 'twofold', 'already there'],
+      ['ben', 'package.add', 'yours', null],
+    ],
+  );
+  assert.deepEqual(
+    (await client.packages.list()).items.map(({ name, createdBy }) => [name, createdBy]),
+    [
+      ['twofold', 'ada'],
+      ['yours', 'ben'],
+    ],
   );
 });
 

@@ -35,11 +35,8 @@ export function packageRoutes(packages: WorkspacePackages, audit: AuditTrail): r
       audited: true,
       async handle(request) {
         const { principal, body, query } = request;
-        const adding = packages.add(principal, body.requirements, (added) =>
-          audit.note(
-            auditContextOf(request),
-            ...added.map((target) => ({ action: 'package.add', target, outcome: 'done' }) as const),
-          ),
+        const adding = packages.add(principal, body.requirements, (changes) =>
+          audit.note(auditContextOf(request), ...changes),
         );
         adding.catch(() => {}); // after the wait, the list reports a failure
         const timer = new AbortController();
