@@ -5,6 +5,7 @@ import {
   allows,
   type PageAccess,
   type PageCredential,
+  PUBLIC_CODE_LIFE_MS,
   type SentPageCredential,
 } from '#src/core/page-access.ts';
 import type { Principal } from '#src/core/principal.ts';
@@ -37,7 +38,7 @@ const LIFE_MS: Readonly<Record<PageCredential, number>> = {
   code: 60_000,
   cookie: 12 * 3_600_000,
   page: 12 * 3_600_000,
-  public: 12 * 3_600_000,
+  public: PUBLIC_CODE_LIFE_MS,
 };
 const MAX_USED_CODES = 10_000;
 

@@ -7,9 +7,13 @@ export type PageAccess = 'edit' | 'interact' | 'view';
  * - `code`: part of the page's one-time address, valid once and for a minute.
  * - `cookie`: kept by the browser, which sends it for the page itself only.
  * - `page`: sent by the page with each of its requests.
- * - `public`: the first part of the addresses of the notebook's public files, for pictures, with which the browser sends no header of the page.
+ * - `public`: the first part of the addresses of the notebook's public files, for pictures, with which the browser sends no header of the
+ *   page. People copy addresses of pictures, so it is short-lived, and the page renews it.
  */
 export type PageCredential = 'code' | 'cookie' | 'page' | 'public';
+
+/** How long the credential in an address of a public file is valid. */
+export const PUBLIC_CODE_LIFE_MS = 5 * 60_000;
 
 /**
  * A page's credential as the request has it, the notebook that the request names, and the access

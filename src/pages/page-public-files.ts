@@ -1,27 +1,94 @@
+import { PUBLIC_CODE_LIFE_MS } from '#src/core/page-access.ts';
+
 /**
- * Returns a script for the page that completes references to the files in the folder `public` beside the notebook, such as
- * `<img src="public/logo.png">`. The browser sends no cookie for a picture of a page without an origin, so the address of each file has
- * a credential in it, which reads these files and nothing else. The script also completes addresses that charts fetch.
+ * Returns a script for the page that makes references to the files in the folder `public` beside the notebook work.
  *
- * `settings` is JSON that is safe within a script element, with the `address` of the page and its `publicCode`.
+ * - `<img src="public/logo.png">`, and other files that an output shows: the browser sends no cookie for a part of a page without an
+ *   origin, so the script completes the address with a credential, which reads these files and nothing else for some minutes. The script
+ *   renews it when a reference appears, or when a file fails because its credential has expired, such as the rest of a film.
+ * - `<a href="public/report.pdf">`: the script completes the address without a credential, because people copy it. The browser sends the
+ *   cookie of the page with it when it is opened in a tab of its own, so a link that would take the place of the notebook is opened there.
+ *   A download is fetched.
+ * - Addresses that charts fetch are completed, too.
+ *
+ * `settings` is JSON that is safe within a script element, with the `address` of the page, its `pageToken` and the first `publicCode`.
  */
 export function publicFileScript(settings: string): string {
   return `(() => {
-  const { address, publicCode } = ${settings};
+  const { address, pageToken, publicCode } = ${settings};
+  const LIFE_MS = ${PUBLIC_CODE_LIFE_MS};
   const REFERENCE = /^(?:\\.?\\/)?public\\/(?=.)/;
   const ATTRIBUTES = ['src', 'poster', 'href', 'data'];
   const SELECTOR = ATTRIBUTES.flatMap((name) => ['', './', '/'].map((start) => '[' + name + '^="' + start + 'public/"]')).join();
   const WATCHED = { subtree: true, childList: true, attributes: true, attributeFilter: ATTRIBUTES };
-  const base = address + 'public/' + publicCode + '/';
+  const folder = address + 'public/', linked = address + 'page/public/';
   const ask = window.fetch, attach = Element.prototype.attachShadow;
-  const complete = (reference) => REFERENCE.test(reference) ? reference.replace(REFERENCE, base) : undefined;
+  let code = publicCode, renewedMs = Date.now(), renewing;
+
+  const renew = () => renewing ??= ask(address + 'api/public-code', { headers: { authorization: 'Bearer ' + pageToken } })
+    .then((response) => response.ok ? response.json() : {})
+    .then((answer) => { if (answer.code) { code = answer.code; renewedMs = Date.now(); } })
+    .catch(() => {}) // the file fails, and is tried again after its error
+    .finally(() => { renewing = undefined; });
+  const isFresh = () => Date.now() - renewedMs < LIFE_MS / 2;
+  /** Calls \`use\` with the address of a file, at once while the credential is fresh. */
+  const withAddress = (rest, use) => {
+    if (isFresh()) return use(folder + code + '/' + rest);
+    return renew().then(() => use(folder + code + '/' + rest));
+  };
+  const restOf = (reference) => REFERENCE.test(reference) ? reference.replace(REFERENCE, '') : undefined;
+  const linkOf = (target) => {
+    const link = target.closest?.('a[href], area[href]');
+    return link && String(link.href).startsWith(linked) ? link : undefined;
+  };
 
   const completeIn = (element) => {
+    const isLink = element.localName === 'a' || element.localName === 'area';
     for (const name of ATTRIBUTES) {
-      const whole = complete(element.getAttribute(name) ?? '');
-      if (whole !== undefined) element.setAttribute(name, whole);
+      const given = element.getAttribute(name), rest = restOf(given ?? '');
+      if (rest === undefined) continue;
+      if (isLink) element.setAttribute(name, linked + rest);
+      else withAddress(rest, (whole) => { if (element.getAttribute(name) === given) element.setAttribute(name, whole); });
     }
   };
+  /** Loads a file again whose credential has expired. A film goes on where it was. */
+  const loadAgain = async ({ target }) => {
+    const name = target.localName === 'object' ? 'data' : 'src';
+    const before = target.getAttribute?.(name) ?? '';
+    if (!before.startsWith(folder)) return;
+    const slash = before.indexOf('/', folder.length), used = before.slice(folder.length, slash);
+    if (used === code && Date.now() - renewedMs < LIFE_MS) return; // it fails for another reason
+    if (used === code) await renew();
+    if (used === code || target.getAttribute(name) !== before) return;
+    const media = target.closest('video, audio');
+    const { currentTime = 0, paused = true } = media ?? {};
+    target.setAttribute(name, folder + code + before.slice(slash));
+    if (media === null) return;
+    media.load();
+    media.currentTime = currentTime;
+    if (!paused) media.play().catch(() => {});
+  };
+  const save = async (link) => {
+    const response = await withAddress(link.href.slice(linked.length), (whole) => ask(whole));
+    if (!response.ok) throw new Error((await response.json()).detail);
+    const saved = document.createElement('a');
+    saved.href = URL.createObjectURL(await response.blob());
+    saved.download = link.download || decodeURIComponent(new URL(link.href).pathname.split('/').pop());
+    saved.click();
+    setTimeout(() => URL.revokeObjectURL(saved.href), 60000);
+  };
+  window.addEventListener('click', (event) => {
+    const link = linkOf(event.composedPath()[0]);
+    if (link === undefined || event.button !== 0) return;
+    if (link.hasAttribute('download')) {
+      event.preventDefault();
+      save(link).catch((error) => alert('The file was not downloaded: ' + error.message));
+    } else if (!/^_blank$/i.test(link.target) && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      window.open(link.href, '_blank', 'noopener');
+    }
+  });
+
   const observer = new MutationObserver((records) => {
     for (const { type, target, addedNodes } of records) {
       if (type === 'attributes') completeIn(target);
@@ -32,17 +99,22 @@ export function publicFileScript(settings: string): string {
       }
     }
   });
-  observer.observe(document, WATCHED);
+  const watch = (root) => {
+    observer.observe(root, WATCHED);
+    root.addEventListener('error', loadAgain, true); // it leaves no shadow root
+  };
+  watch(document);
   Element.prototype.attachShadow = function (init) {
     const root = attach.call(this, init);
-    observer.observe(root, WATCHED);
+    watch(root);
     return root;
   };
 
   window.fetch = (input, init) => {
     if (input instanceof Request) return ask(input, init);
     const place = new URL('public/', document.baseURI).href, url = String(input);
-    return ask(url.startsWith(place) ? base + url.slice(place.length) : (complete(url) ?? input), init);
+    const rest = url.startsWith(place) ? url.slice(place.length) : restOf(url);
+    return rest === undefined ? ask(input, init) : Promise.resolve(withAddress(rest, (whole) => ask(whole, init)));
   };
 })();`;
 }

@@ -171,6 +171,8 @@ export const PATHS = {
   readFromNotebookPage: 'GET /n/:notebookId/api/:path*',
   sendFromNotebookPage: 'POST /n/:notebookId/api/:path*',
   getPublicFile: 'GET /n/:notebookId/public/:code*',
+  getLinkedPublicFile: 'GET /n/:notebookId/page/public/:path*',
+  renewPublicCode: 'GET /n/:notebookId/api/public-code',
   getNotebookPageIcon: 'GET /n/:notebookId/favicon.ico',
   getNotebookPageHealth: 'GET /n/:notebookId/health',
   getFrontEndFile: 'GET /marimo/:version/:file',

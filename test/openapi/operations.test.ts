@@ -63,6 +63,8 @@ const WITHOUT_CALL: Readonly<Record<string, string>> = {
   readFromNotebookPage: 'asked by the page of a notebook',
   sendFromNotebookPage: 'asked by the page of a notebook',
   getPublicFile: 'loaded by the page of a notebook',
+  getLinkedPublicFile: 'a file for browsers',
+  renewPublicCode: 'asked by the page of a notebook',
   getNotebookPageIcon: 'loaded by the page of a notebook',
   getNotebookPageHealth: 'asked by the page of a notebook',
   getFrontEndFile: 'loaded by exported pages',

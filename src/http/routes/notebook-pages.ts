@@ -225,6 +225,17 @@ export function notebookPageRoutes(options: NotebookPageRoutesOptions): readonly
       handle: (request) => answer(options, 'GET', { ...request, body: undefined }),
     }),
     defineRoute({
+      ...OPERATIONS.renewPublicCode,
+      ...FROM_PAGE,
+      summary: 'Get a new credential for the public files of a notebook',
+      isPage: true,
+      readsStoreOnly: true, // it is no use of the session
+      handle({ principal, params: { notebookId } }) {
+        const { text } = credentials.issue('public', { principal, notebookId, access: 'view' });
+        return json(200, { code: text }, { ...READABLE, 'cache-control': 'no-store' });
+      },
+    }),
+    defineRoute({
       ...OPERATIONS.sendFromNotebookPage,
       ...FROM_PAGE,
       summary: 'Carry out a POST request that the page of a notebook sends',

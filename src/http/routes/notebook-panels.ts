@@ -1,3 +1,4 @@
+import { AppError } from '#src/core/errors.ts';
 import type { NotebookPanels } from '#src/pages/notebook-panels.ts';
 import type { PanelRequest } from '#src/pages/panel.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
@@ -16,6 +17,15 @@ const OF_PANEL = {
   home: 'workspace',
   audited: true,
   errors: ['session_closed', 'role_too_low', 'session_not_editable'],
+} as const;
+
+/** Requests for a file of the folder `public`. */
+const PUBLIC_FILE = {
+  ...COMMON,
+  access: { action: 'session.read' },
+  isPage: true,
+  readsStoreOnly: true,
+  errors: ['session_closed', 'not_a_file', 'file_inaccessible', 'range_not_satisfiable', 'stale_update'],
 } as const;
 
 /** The fields of a form around a file. */
@@ -56,20 +66,37 @@ export function notebookPanelRoutes(panels: NotebookPanels, maxFileBytes: number
     // Outputs refer to these files by a relative address, such as `public/logo.png`; the page completes it (page-public-files.ts).
     defineRoute({
       ...OPERATIONS.getPublicFile,
-      ...COMMON,
-      access: { action: 'session.read' },
+      ...PUBLIC_FILE,
       credential: 'public',
       anyOrigin: true,
-      isPage: true,
-      readsStoreOnly: true,
       summary: 'Read a file that stands in the folder `public` beside a notebook',
-      errors: ['session_closed', 'not_a_file', 'file_inaccessible', 'range_not_satisfiable', 'stale_update'],
       async handle(request) {
         const { params, signal, headers, headOnly } = request;
         const asked = { context: auditContextOf(request), notebookId: params.notebookId, signal };
         const [, ...names] = params.code.split('/'); // the credential is before the first slash
         const { name, file } = await panels.publicFile(asked, names.join('/'));
         const own = { ...READABLE, ...safeHeaders(name), 'referrer-policy': 'no-referrer' };
+        return fileReply({ ...fileContent(file, name), headers: own }, headers, headOnly);
+      },
+    }),
+    // The relative address of a file as a link of an output leads to it. People copy such addresses, so there is no credential in them:
+    // the browser sends the cookie of the page, and a browser without it is led to the notebook.
+    defineRoute({
+      ...OPERATIONS.getLinkedPublicFile,
+      ...PUBLIC_FILE,
+      credential: 'cookie',
+      summary: 'Read a file to which an output of a notebook links',
+      handleStranger({ headers, params }) {
+        if (!headers.accept.includes('text/html'))
+          throw new AppError('unauthenticated', 'Open the notebook in this browser first.');
+        const location = '../'.repeat(params.path.split('/').length + 1);
+        return { kind: 'empty', status: 303, headers: { location } };
+      },
+      async handle(request) {
+        const { params, signal, headers, headOnly } = request;
+        const asked = { context: auditContextOf(request), notebookId: params.notebookId, signal };
+        const { name, file } = await panels.publicFile(asked, params.path);
+        const own = { ...safeHeaders(name), 'referrer-policy': 'no-referrer' };
         return fileReply({ ...fileContent(file, name), headers: own }, headers, headOnly);
       },
     }),

@@ -33,6 +33,15 @@ const OF_PANEL = {
   responses: { 200: { description: 'The answer to the page.', contentType: 'application/json' } },
 } as const;
 
+const PUBLIC_FILE = {
+  headers: CONTENT_HEADERS,
+  responses: {
+    200: { description: 'The file.', contentType: '*/*' },
+    206: { description: 'The requested range.', contentType: '*/*' },
+    304: { description: 'The browser already has this file.' },
+  },
+} as const;
+
 /** Web pages and their files. */
 export const PAGE_OPERATIONS = declareOperations({
   getHomePage: {
@@ -108,14 +117,15 @@ export const PAGE_OPERATIONS = declareOperations({
     optionalBody: true,
     responses: { 200: { description: 'The answer to the page.', contentType: '*/*' } },
   },
-  getPublicFile: {
-    headers: CONTENT_HEADERS,
+  getPublicFile: PUBLIC_FILE,
+  getLinkedPublicFile: {
+    headers: { ...PUBLIC_FILE.headers, accept: 'What the client shows.' },
     responses: {
-      200: { description: 'The file.', contentType: '*/*' },
-      206: { description: 'The requested range.', contentType: '*/*' },
-      304: { description: 'The browser already has this file.' },
+      ...PUBLIC_FILE.responses,
+      303: { description: 'To the page of the notebook.', headers: { Location: 'The page.' } },
     },
   },
+  renewPublicCode: OF_PANEL,
   getNotebookPageIcon: {
     responses: { 200: { description: 'The icon.', contentType: 'image/x-icon' } },
   },

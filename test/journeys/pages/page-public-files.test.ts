@@ -1,8 +1,8 @@
 /** The files of the folder `public`, to which outputs refer by relative addresses. */
 import assert from 'node:assert/strict';
-import { symlinkSync } from 'node:fs';
+import { readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import test from 'node:test';
+import test, { type TestContext } from 'node:test';
 import { cellOf, openBrowser, outputOf, withoutBrowser } from '#test/support/browser.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { NotebookPageClient } from '#test/support/notebook-page.ts';
@@ -20,6 +20,7 @@ const DRAWING =
   '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><rect width="20" height="20"/></svg>';
 
 await client.files.put('public/dot.png', PICTURE);
+await client.files.put('public/in a folder/dot.png', PICTURE);
 await client.files.put('public/in a folder/drawing.svg', Buffer.from(DRAWING));
 await client.files.put('public/page.html', Buffer.from('<script>alert(1)</script>'));
 await client.files.put('public/data.csv', Buffer.from('x,y\n1,2\n'));
@@ -88,6 +89,53 @@ test('the credential for public files is for one notebook, is no token, and is i
   await other.close();
 });
 
+test('the credential in the address of a picture is valid for five minutes, and the page gets a new one', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  await using page = await NotebookPageClient.open(client, baseUrl, notebook.id, { access: 'view' });
+  const endOf = (code: string) =>
+    JSON.parse(Buffer.from(code.split('.')[2] ?? '', 'base64url').toString()).expiresAtMs as number;
+  const renew = (token: string) =>
+    fetch(`${page.address}api/public-code`, { headers: { authorization: `Bearer ${token}` } });
+  const { code } = (await (await renew(page.token)).json()) as { code: string };
+  assert.notEqual(code, codeOf(page));
+  for (const one of [codeOf(page), code]) assert.ok(endOf(one) <= Date.now() + 300_000);
+  assert.equal((await fetch(`${page.address}public/${code}/dot.png`)).status, 200);
+  assert.equal((await renew(code)).status, 401, 'it does not renew itself');
+  await notebook.close();
+});
+
+test('the address of a link has no credential: the cookie of the page reads the file, and others are led to the notebook', async () => {
+  const notebook = await openNotebook(server, { a: '1' });
+  const other = await openNotebook(server, { a: '1' });
+  const cookieOf = async (id: string) => {
+    const { url } = await client.notebookSessions.page(id);
+    const { headers } = await fetch(baseUrl + url, { redirect: 'manual' });
+    return (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+  };
+  const cookie = await cookieOf(notebook.id);
+  const read = (path: string, headers: Readonly<Record<string, string>>) =>
+    fetch(`${baseUrl}/n/${notebook.id}/page/public/${path}`, { redirect: 'manual', headers });
+  const dot = await read('dot.png', { cookie });
+  assert.deepEqual([dot.status, Buffer.from(await dot.arrayBuffer())], [200, PICTURE]);
+  assert.equal(dot.headers.get('content-security-policy'), "sandbox; default-src 'none'");
+  const drawing = await read('in%20a%20folder/drawing.svg', { cookie });
+  assert.equal(await drawing.text(), DRAWING);
+  const document = await read('page.html', { cookie });
+  assert.match(document.headers.get('content-disposition') ?? '', /^attachment/);
+  for (const path of ['..%2Fsecret.txt', 'link.txt', 'none.png', '']) {
+    const { status } = await read(path, { cookie });
+    assert.ok(status === 400 || status === 404 || status === 409, `${path}: ${status}`);
+  }
+  for (const headers of [{}, { cookie: await cookieOf(other.id) }]) {
+    assert.equal((await read('dot.png', headers)).status, 401);
+    const led = await read('in%20a%20folder/drawing.svg', { ...headers, accept: 'text/html' });
+    const target = new URL(led.headers.get('location') ?? '', led.url).href;
+    assert.deepEqual([led.status, target], [303, `${baseUrl}/n/${notebook.id}/`]);
+  }
+  await notebook.close();
+  await other.close();
+});
+
 const CELLS = {
   imports: 'import marimo as mo',
   image: 'mo.Html(\'<img src="public/dot.png">\')',
@@ -120,6 +168,96 @@ test('in a browser, outputs show public files, also after the page is loaded aga
   const frame = page.frames().find((one) => one.url().endsWith('/page/'));
   const data = await frame?.evaluate("fetch('public/data.csv').then((response) => response.text())");
   assert.equal(data, 'x,y\n1,2\n');
+  await notebook.close();
+});
+
+const hrefOf = (element: unknown) => Object(element).href as string;
+const srcOf = (element: unknown) => Object(element).src as string;
+const widthOf = (element: unknown) => Object(element).naturalWidth as number;
+
+/** Opens a notebook with this HTML as an output in a browser, and runs it. */
+async function show(t: TestContext, html: string) {
+  const browser = await openBrowser(t);
+  const notebook = await openNotebook(server, {
+    imports: 'import marimo as mo',
+    out: `mo.Html('''${html}''')`,
+  });
+  const { url } = await client.notebookSessions.page(notebook.id);
+  const { page } = await browser.openPath(server, url);
+  await cellOf(page, 'out').waitFor();
+  assert.equal((await notebook.run({ type: 'all' })).status, 'completed');
+  const output = outputOf(page, 'out');
+  await output.locator('#first').waitFor();
+  const frame = page.frames().find((one) => one.url().endsWith('/page/'));
+  assert.ok(frame !== undefined);
+  return { browser, notebook, page, frame, output };
+}
+
+test('in a browser, links to public files have no credential, open beside the notebook, and are downloaded', {
+  skip: withoutBrowser,
+}, async (t) => {
+  const links = [
+    '<a id="first" href="public/dot.png">plain</a>',
+    '<a id="blank" href="/public/in%20a%20folder/dot.png" target="_blank">blank</a>',
+    '<a id="download" href="./public/data.csv" download="table.csv">download</a>',
+  ];
+  const { browser, notebook, page, frame, output } = await show(t, links.join(' '));
+  for (const [id, path] of [
+    ['first', 'dot.png'],
+    ['blank', 'in%20a%20folder/dot.png'],
+  ] as const) {
+    const link = output.locator(`#${id}`);
+    const whole = `${baseUrl}/n/${notebook.id}/page/public/${path}`;
+    await eventually('the link is whole', async () => (await link.evaluate(hrefOf)) === whole);
+    const answered = browser.context.waitForEvent('response', (response) => response.url() === whole);
+    const [opened] = await Promise.all([browser.context.waitForEvent('page'), link.click()]);
+    assert.equal((await answered).status(), 200, id);
+    await opened.waitForURL(whole);
+    await opened.close();
+  }
+  const [download] = await Promise.all([page.waitForEvent('download'), output.locator('#download').click()]);
+  assert.equal(download.suggestedFilename(), 'table.csv');
+  assert.equal(readFileSync((await download.path()) ?? '', 'utf8'), 'x,y\n1,2\n');
+  assert.ok(!frame.isDetached() && frame.url().endsWith('/page/'), 'the notebook stays');
+  await notebook.close();
+});
+
+test('in a browser, pictures that come or fail after the credential has expired get a new one', {
+  skip: withoutBrowser,
+}, async (t) => {
+  const { notebook, page, frame, output } = await show(t, '<img id="first" src="public/dot.png">');
+  const picture = (id: string) => output.locator(`#${id}`);
+  const codeOfPicture = async (id: string) => (await picture(id).evaluate(srcOf)).split('/').at(-2);
+  const isDrawn = (id: string) =>
+    eventually(`the picture ${id} is drawn`, async () => (await picture(id).evaluate(widthOf)) > 0);
+  await isDrawn('first');
+  const first = await codeOfPicture('first');
+  // The clock of the page is ahead of that of the server, so the credential counts as old.
+  await frame.evaluate(
+    '{ const now = Date.now; window.aheadMs = 200000; Date.now = () => now() + window.aheadMs; }',
+  );
+  const added = '<img id="second" src="public/dot.png">';
+  await picture('first').evaluate(
+    (element, html) => Object(element).insertAdjacentHTML('afterend', html),
+    added,
+  );
+  await isDrawn('second');
+  const second = await codeOfPicture('second');
+  assert.notEqual(second, first);
+  let failed = 0;
+  await page.route(`**/public/${second}/dot.png?late`, (route) => {
+    failed++;
+    return route.fulfill({ status: 401 });
+  });
+  await frame.evaluate('window.aheadMs = 600000');
+  const late = `${baseUrl}/n/${notebook.id}/public/${second}/dot.png?late`;
+  await picture('first').evaluate((element, src) => Object(element).setAttribute('src', src), late);
+  await eventually(
+    'the picture has another credential',
+    async () => (await codeOfPicture('first')) !== second,
+  );
+  await isDrawn('first');
+  assert.equal(failed, 1);
   await notebook.close();
 });
 
