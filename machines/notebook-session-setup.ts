@@ -1,6 +1,7 @@
 /** The parts of the notebook session's chart: its context, events, guards and actions. The chart combines them. */
 import { assign, emit, fromCallback, sendTo, setup, stateIn } from 'xstate';
 import type { Failure } from '#src/core/errors.ts';
+import type { FailureCode } from '#src/core/failures.ts';
 import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
 import type { Refusals } from '#src/core/refusals.ts';
 import type { TerminalStatus } from '#src/wire/run.ts';
@@ -37,6 +38,13 @@ export interface Opener {
   readonly readsDatasources: boolean;
 }
 
+/** Why a session was put to sleep: nobody used it, or somebody asked for it, such as to restart its kernel. */
+export const SLEEP_REASONS = ['idle', 'hibernated'] as const;
+export type SleepReason = (typeof SLEEP_REASONS)[number];
+
+/** Why a kernel of a session has ended. */
+export type KernelEnd = SleepReason | FailureCode;
+
 /** When a session ends by itself, in seconds; null: never. */
 export interface Lifetime {
   /** Seconds after the session was opened. */
@@ -64,6 +72,8 @@ export interface SessionContext extends SessionInput, Closer {
   readonly work: Work | null;
   readonly phases: Readonly<Record<string, number>>;
   readonly failure: Failure | null;
+  /** Why the last kernel has ended; null for the first one. Absent in sessions that were stored by earlier releases. */
+  readonly kernelEnd?: KernelEnd | null;
   /** How many kernels in a row died within a minute of their start. */
   readonly earlyDeaths: number;
 }
@@ -101,7 +111,7 @@ export type SessionEvent =
   | { type: 'close'; by?: string | undefined }
   | { type: 'wake' }
   | { type: 'suspend'; failure: Failure }
-  | { type: 'hibernate'; reason: 'idle' | 'hibernated' }
+  | { type: 'hibernate'; reason: SleepReason }
   | { type: 'restored' }
   /** Whether packages are being installed before the kernel is forked, which may take minutes. */
   | { type: 'kernel.installing' }
@@ -192,8 +202,10 @@ export const notebookSessionSetup = setup({
       work: null,
       phases: {},
       failure: null,
+      kernelEnd: null,
       earlyDeaths: 0,
     })),
+    noteKernelEnd: assign((_, kernelEnd: KernelEnd) => ({ kernelEnd })),
     noteCloser: assign((_, by: string | undefined) => ({ closedBy: by ?? null })),
     takeWork: assign((_, work: Work) => ({ work })),
     noteOutOfTime: assign(({ context: { work } }) => ({ work: work && { ...work, isOutOfTime: true } })),
@@ -298,6 +310,11 @@ export const FAIL_WORK = [
   },
   'dropWork',
 ] as const;
+/** Notes that the kernel has ended, for the reason that the event gives. */
+export const NOTE_KERNEL_END = {
+  type: 'noteKernelEnd',
+  params: ({ event }: Failing) => event.failure.code,
+} as const;
 /** Notes the reason that the event gives. */
 export const NOTE_FAILURE = {
   type: 'noteFailure',

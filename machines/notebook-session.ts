@@ -30,6 +30,7 @@ import {
   KILLED,
   NOTE_CLOSER,
   NOTE_FAILURE,
+  NOTE_KERNEL_END,
   notebookSessionSetup,
   STUCK,
   UNTIL_READY,
@@ -37,6 +38,7 @@ import {
 
 export type {
   DriverCommand,
+  KernelEnd,
   Lifetime,
   NotebookSessionNotice,
   Opener,
@@ -45,6 +47,8 @@ export type {
   Work,
   WorkEnd,
 } from './notebook-session-setup.ts';
+
+export { SLEEP_REASONS } from './notebook-session-setup.ts';
 
 export const notebookSessionMachine = notebookSessionSetup.createMachine({
   id: 'notebookSession',
@@ -59,6 +63,7 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
     work: null,
     phases: {},
     failure: null,
+    kernelEnd: null,
     earlyDeaths: 0,
   }),
   meta: {
@@ -116,11 +121,16 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
       },
       on: {
         close: { target: '.closing', actions: NOTE_CLOSER },
-        restored: { target: '.restoring', reenter: true, actions: ['dropWork', 'forgetDeaths'] },
+        restored: {
+          target: '.restoring',
+          reenter: true,
+          actions: ['dropWork', 'forgetDeaths', { type: 'noteKernelEnd', params: 'server_stopped' }],
+        },
         suspend: {
           target: 'dormant',
           actions: [
             ...FAIL_WORK,
+            NOTE_KERNEL_END,
             {
               // Tells requests that wait for the kernel that no kernel will start.
               type: 'announce',
@@ -134,15 +144,25 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
             guard: 'isKilled',
             target: '.restoring',
             reenter: true,
-            actions: [...concludeStopped(KILLED), 'forgetDeaths', { type: 'noteFailure', params: KILLED }],
+            actions: [
+              ...concludeStopped(KILLED),
+              'forgetDeaths',
+              { type: 'noteFailure', params: KILLED },
+              { type: 'noteKernelEnd', params: KILLED.code },
+            ],
           },
           {
             guard: { type: 'mayRestore', params: ({ event }) => event },
             target: '.restoring',
             reenter: true,
-            actions: [...FAIL_WORK, { type: 'noteDeath', params: ({ event }) => event }, NOTE_FAILURE],
+            actions: [
+              ...FAIL_WORK,
+              { type: 'noteDeath', params: ({ event }) => event },
+              NOTE_FAILURE,
+              NOTE_KERNEL_END,
+            ],
           },
-          { target: 'failed', actions: [...FAIL_WORK, NOTE_FAILURE] },
+          { target: 'failed', actions: [...FAIL_WORK, NOTE_FAILURE, NOTE_KERNEL_END] },
         ],
       },
       initial: 'starting',
@@ -162,10 +182,10 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
             bindAgent: { actions: 'permit' },
             hibernate: {
               target: '#notebookSession.dormant',
-              actions: {
-                type: 'announce',
-                params: ({ event }) => ({ status: 'ready', reason: event.reason }),
-              },
+              actions: [
+                { type: 'noteKernelEnd', params: ({ event }) => event.reason },
+                { type: 'announce', params: ({ event }) => ({ status: 'ready', reason: event.reason }) },
+              ],
             },
             execute: {
               guard: { type: 'mayEdit', params: ({ event }) => event.edits },

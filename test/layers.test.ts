@@ -15,6 +15,8 @@ interface Layer {
 }
 const LAYERS: Readonly<Record<string, Layer>> = {
   'src/core': { values: [] },
+  // Imports nothing, so that browsers have it as well.
+  'src/core/duration-text.ts': { values: [] },
   // Calls of the operating system that Node.js lacks. Only this folder uses koffi.
   'src/os': { values: [] },
   machines: { values: [], types: ['src/core'] },
@@ -57,8 +59,16 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   // The page of a notebook in a browser: marimo's front end on a live session.
   'src/pages': {
-    values: ['src/core', 'src/confined', 'src/events', 'src/files', 'src/notebook', 'src/wire'],
-    types: ['src/actors', 'src/audit', 'src/packages', 'storage'],
+    values: [
+      'src/core',
+      'src/core/duration-text.ts',
+      'src/confined',
+      'src/events',
+      'src/files',
+      'src/notebook',
+      'src/wire',
+    ],
+    types: ['machines', 'src/actors', 'src/audit', 'src/packages', 'storage'],
   },
   'src/agent': {
     values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/sessions', 'src/outputs'],
@@ -103,7 +113,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     types: ['src/cluster', 'src/tracing'],
   },
   // Runs in browsers, and asks the server as any client does.
-  'src/console': { values: ['src/client', 'src/outputs', 'src/wire/paths.ts'] },
+  'src/console': { values: ['src/client', 'src/outputs', 'src/wire/paths.ts', 'src/core/duration-text.ts'] },
   'src/config': { values: ['src/os', 'src/core'], types: ['src/config.ts'] },
   'src/config.ts': { values: ['src/config', 'src/core'] },
   'src/client': { values: ['src/wire/paths.ts'], types: ['src/core'] },

@@ -284,6 +284,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       streams: options.pageStreams,
       installed: () => host.marimo,
       hosts: config.pageHosts,
+      idleTimeoutS: config.idleTimeoutS,
       log,
     }),
     frontEnd: new FrontEndFiles(() => host.marimo),

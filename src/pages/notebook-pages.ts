@@ -10,6 +10,7 @@ import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import { titleOf } from '#src/notebook/document.ts';
 import type { Executions } from '#src/notebook/executions.ts';
 import type { Installed } from '#src/notebook/front-end-files.ts';
+import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import type { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
 import type { ExportRequest, NotebookFile } from '#src/notebook/notebook-files.ts';
 import type { NotebookSecrets } from '#src/notebook/notebook-secrets.ts';
@@ -19,6 +20,7 @@ import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import { elementWork } from '#src/notebook/work/element-work.ts';
 import type { SessionWork } from '#src/notebook/work/session-work.ts';
 import type { Store } from '#storage/store.ts';
+import { sentenceOfEnd } from './kernel-ends.ts';
 import { type PageDocument, type PageOptions, pageDocument } from './page-html.ts';
 import { PageHub, type PageHubPorts } from './page-hub.ts';
 import { PAGE_OPERATIONS, type PageAnswer } from './page-requests.ts';
@@ -57,6 +59,8 @@ export interface NotebookPagesOptions {
   readonly installed: () => Installed | undefined;
   /** Other hosts from which pages may load everything but scripts and style sheets. */
   readonly hosts: readonly string[];
+  /** How many seconds this server keeps a kernel that nobody uses. */
+  readonly idleTimeoutS: number;
   readonly log: Pick<Log, 'error'>;
 }
 
@@ -220,7 +224,7 @@ export class NotebookPages {
 
   #portsOf(session: ActorId): PageHubPorts {
     const { store, sessions, actors, work, liveNotebooks, executions, interrupt, log } = this.#options;
-    const { nameOf, agents, streams } = this.#options;
+    const { nameOf, agents, streams, idleTimeoutS } = this.#options;
     const { workspaceId, id } = session;
     return {
       ...streams,
@@ -243,8 +247,14 @@ export class NotebookPages {
       agent: () => agents.of(workspaceId, id),
       state() {
         const peek = actors.peek(session);
-        const title = titleOf(liveNotebooks.of(session).document.serialization);
-        return { title, status: peek === undefined ? 'closed' : statusOf(peek) };
+        const live = liveNotebooks.of(session);
+        const title = titleOf(live.document.serialization);
+        const end = peek?.snapshot.context.kernelEnd ?? null;
+        return {
+          title,
+          status: peek === undefined ? 'closed' : statusOf(peek),
+          kernelEnd: end === null || hasRun(live) ? null : sentenceOfEnd(end, idleTimeoutS),
+        };
       },
       describe(error) {
         if (error instanceof AppError) return { title: 'Not carried out', description: error.message };
@@ -256,4 +266,9 @@ export class NotebookPages {
       },
     };
   }
+}
+
+/** Returns whether a cell has run in the present kernel. */
+function hasRun({ view }: LiveNotebook): boolean {
+  return view.cells.some(({ ran }) => ran !== null);
 }

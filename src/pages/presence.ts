@@ -32,7 +32,7 @@ export interface PresencePorts extends PageStreamPorts {
   /** Returns the name of a member; the id when there is none. */
   readonly nameOf: (userId: string) => string;
   readonly agent: () => Omit<PresentAgent, 'ownerName'> | null;
-  readonly state: () => Pick<NotebookPresence, 'title' | 'status'>;
+  readonly state: () => Pick<NotebookPresence, 'title' | 'status' | 'kernelEnd'>;
 }
 
 /** A page that is open. */

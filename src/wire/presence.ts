@@ -47,6 +47,8 @@ export interface AuthorChanges {
 export interface NotebookPresence {
   readonly title: string | null;
   readonly status: SessionStatus;
+  /** Why the last kernel has ended, as a sentence, until a cell runs in the present one. */
+  readonly kernelEnd: string | null;
   readonly people: readonly PresentPerson[];
   /** How many people are here in addition. */
   readonly morePeople: number;

@@ -18,6 +18,7 @@ import {
   OOM,
   open,
   ready,
+  restored,
   startSession,
   suspend,
   wake,
@@ -61,8 +62,26 @@ test('a reopened session keeps nothing of its last life', (t) => {
     work: null,
     phases: {},
     failure: null,
+    kernelEnd: null,
     earlyDeaths: 0,
   });
+});
+
+test('a session knows why its last kernel has ended until it is opened again', (t) => {
+  const ends: readonly (readonly [string | null, ...SessionEvent[]])[] = [
+    [null, open, ready],
+    ['idle', hibernate, wake, ready],
+    [OOM.code, exited(LATE_MS), ready],
+    ['hibernated', { type: 'hibernate', reason: 'hibernated' }],
+    ['server_stopped', wake, ready, restored, ready],
+    ['server_stopped', suspend],
+    [null, close, open],
+  ];
+  const s = startSession(t);
+  for (const [end, ...events] of ends) {
+    s.send(...events);
+    assert.equal(s.context().kernelEnd, end, events.map(({ type }) => type).join());
+  }
 });
 
 test('work that the kernel cannot take fails, and the session with it', (t) => {

@@ -10,7 +10,7 @@ const PLACE = { workspaceId: 'ws_1', userId: 'ada', access: 'edit' } as const;
 const PORTS = {
   nameOf: (userId: string) => userId,
   agent: () => null,
-  state: () => ({ title: null, status: 'ready' }) as const,
+  state: () => ({ title: null, status: 'ready', kernelEnd: null }) as const,
 };
 
 /** Returns the ids of the authors, the last one first, as somebody sees them who follows from now on. */

@@ -8,6 +8,7 @@ import { Problem } from '../parts/problem.tsx';
 import { Mark } from '../shell/mark.tsx';
 import { BASE_URL } from '../state/server.ts';
 import { chosenWorkspace, clientOf } from './account.ts';
+import { whyClosed } from './closed-session.ts';
 import { openNotebook } from './open-notebook.ts';
 
 /** A notebook that the person may read. */
@@ -15,6 +16,8 @@ interface Found {
   readonly client: Client;
   readonly title: string;
   readonly workspace: OwnWorkspace;
+  /** Why the last session of the notebook has ended; empty when there was none. */
+  readonly whyClosed?: string;
 }
 
 /**
@@ -66,8 +69,8 @@ export function NotebookEntry({ notebookId }: { readonly notebookId: string }) {
               <strong>{notebook.title}</strong>, in the workspace {notebook.workspace.name}
             </p>
             <p>
-              It has no open session. Opening it starts a kernel with your rights: its code, and everybody who
-              may change it, can use the data that you may use.
+              It has no open session. {notebook.whyClosed} Opening it starts a kernel with your rights: its
+              code, and everybody who may change it, can use the data that you may use.
             </p>
             <button type="button" class="primary" disabled={isBusy.value} onClick={() => void open(notebook)}>
               Open
@@ -99,8 +102,9 @@ async function enter(notebookId: string): Promise<Found | 'nothing' | 'left'> {
   } catch (error) {
     const isClosed =
       error instanceof ApiError && (error.code === 'not_found' || error.code === 'session_closed');
-    if (isClosed) return found;
-    throw error;
+    if (!isClosed) throw error;
+    const last = await found.client.notebookSessions.get(notebookId).catch(() => undefined); // it had no session yet
+    return last === undefined ? found : { ...found, whyClosed: whyClosed(last) };
   }
 }
 

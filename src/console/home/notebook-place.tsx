@@ -68,6 +68,11 @@ export function NotebookPlace({ notebookId }: { readonly notebookId: string }) {
         ) : (
           <Badge state={presence.status} />
         )}
+        {presence.kernelEnd !== null && (
+          <span class="kernel-end" role="status" title={presence.kernelEnd}>
+            {presence.kernelEnd} Run the cells again.
+          </span>
+        )}
         <People {...presence} userId={place.userId} />
         <button
           type="button"

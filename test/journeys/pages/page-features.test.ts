@@ -116,6 +116,46 @@ test('the page shows that its kernel has died, and runs cells in the next one', 
   await notebook.close();
 });
 
+test('the bar says that a kernel was ended because nobody used it, until a cell runs in the next one', {
+  skip: withoutBrowser,
+}, async (t) => {
+  const sleepy = await startServer(t, { TROUPE_IDLE_TIMEOUT_S: '1' });
+  const browser = await openBrowser(t);
+  const notebook = await openNotebook(sleepy, { a: 'print("ran")' });
+  await notebook.run({ type: 'all' });
+  const kernels = async () => (await sleepy.client.kernels()).items.length;
+  await eventually('the kernel has ended', async () => (await kernels()) === 0);
+  const { url } = await sleepy.client.notebookSessions.page(notebook.id);
+  const { page } = await browser.openPath(sleepy, url);
+  const reason = page.getByText('The kernel was ended after 1 second without use. Run the cells again.');
+  await reason.waitFor();
+  await cellOf(page, 'a').getByTestId('run-button').first().click();
+  await reason.waitFor({ state: 'detached' });
+  await notebook.close();
+});
+
+test('the page of a notebook whose session has ended by itself says why', {
+  skip: withoutBrowser,
+}, async (t) => {
+  const browser = await openBrowser(t);
+  const { token } = server.owner;
+  const headers = { authorization: `Bearer ${token}`, origin: server.baseUrl };
+  assert.ok((await browser.context.request.post(`${server.baseUrl}/sign-in`, { headers })).ok());
+  for (const [lifetime, why] of [
+    [{ idleTimeoutS: 1 }, 'It was closed after 1 second without use.'],
+    [{ ttlS: 1 }, 'It was closed after the 1 second for which it was opened.'],
+  ] as const) {
+    const { id: notebookId } = await client.notebooks.create({});
+    const { environmentId } = await client.executionEnvironments.create();
+    await client.notebookSessions.open({ notebookId, environmentId, ...lifetime });
+    const isClosed = async () =>
+      (await client.notebookSessions.list({ notebookId })).items[0]?.status === 'closed';
+    await eventually('the session has ended', isClosed);
+    const { page } = await browser.openPath(server, `/n/${notebookId}/`);
+    await page.getByText(why).waitFor();
+  }
+});
+
 test('a prompt of input() shows no field for an answer, before and after the page is loaded again', {
   skip: withoutBrowser,
 }, async (t) => {
