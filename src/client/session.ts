@@ -51,7 +51,7 @@ export class Session implements AsyncDisposable {
   readonly id: string;
   /** The execution environment in which it is open. */
   readonly environmentId: string;
-  /** The session at the time of its opening. */
+  /** The session at the time of its opening. `notebookSessions.get` returns its present state. */
   readonly opened: NotebookSession;
   readonly #connection: Connection;
   readonly #calls: ReturnType<typeof notebookSessions>;

@@ -131,6 +131,11 @@ test('a PATCH that was lost on its way, or refused, is repeated, and takes effec
   assert.deepEqual(await outcomeOf('repeated_patch.py', proxy.baseUrl), ['after', 'later']);
 });
 
+test('a session is busy in the loop over the events of its run, and ready as soon as the loop has ended', async (t) => {
+  const server = await startServer(t);
+  assert.deepEqual(await outcomeOf('session_status.py', server.baseUrl), ['ready', 'busy', 'ready']);
+});
+
 test('members, events and parts of outputs from a later version of the server are ignored', async (t) => {
   const later = { addedLater: { deep: [1, null] } };
   const cell = { ...later, mimetype: 'text/plain', data: '6', text: '6' };

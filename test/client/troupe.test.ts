@@ -115,6 +115,23 @@ test('a session that has ended by itself is closed at the end of its block', asy
   await session[Symbol.asyncDispose]();
 });
 
+test('a session is busy in the loop over the events of its run, and ready as soon as the loop has ended', async () => {
+  const waiting = 'import os, time\nwhile not os.path.exists("go"): time.sleep(0.01)';
+  const notebook = await openNotebook(server, { waiting });
+  const troupe = new Troupe(access);
+  const session = await troupe.open(notebook.id);
+  const status = async () => (await troupe.notebookSessions.get(session.id)).status;
+  const states = [await status()];
+  for await (const event of session.run()) {
+    if (event.type !== 'run-status' || event.data.status !== 'running') continue;
+    states.push(await status());
+    await troupe.files.put('go', new Uint8Array());
+  }
+  states.push(await status());
+  assert.deepEqual([...states, session.opened.status], ['ready', 'busy', 'ready', 'ready']);
+  await notebook.close();
+});
+
 test('a busy session is opened at once', async () => {
   const notebook = await openNotebook(server, { endless: 'while True: pass' });
   const run = (await new Troupe(access).open(notebook.id)).run('endless');

@@ -155,7 +155,7 @@ class AsyncSession:
         return (await self._transport.request("GET", f"{self._path}/assets/{quote(asset_id, safe='')}")).content
 
     async def record(self) -> NotebookSession:
-        """Returns the state of the session."""
+        """Returns the present state of the session. Its status is `busy` during a run, and `ready` once the run has ended."""
         return await self._transport.json("GET", self._path, NotebookSession)
 
     async def interrupt(self) -> None:
