@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import test from 'node:test';
 import { SETTINGS } from '#src/config/settings.ts';
 import { loadConfig } from '#src/config.ts';
+import { OPERATIONS } from '#src/wire/operations/table.ts';
 
 const read = (name: string) => readFileSync(join('deploy', name), 'utf8');
 /** Files of an installation that docs/operating.md and the systemd unit name. */
@@ -62,6 +63,15 @@ test('proxies in front of one server, and its image, ask whether it serves, not 
     assert.equal(asked.length, 1, name);
     assert.match(asked[0]!, /\/healthz$/, name);
   }
+});
+
+test('nginx sets no limit for the body of any operation that takes bytes of any size', () => {
+  const [, unlimited = ''] = /location ~ (\S+) \{\s+client_max_body_size 0;/.exec(read('nginx.conf')) ?? [];
+  const paths = Object.values(OPERATIONS).flatMap((operation) =>
+    'takesBytes' in operation ? [operation.path.replaceAll(/:\w+\*?/g, 'x')] : [],
+  );
+  assert.ok(paths.length > 0);
+  for (const path of paths) assert.match(path, new RegExp(unlimited));
 });
 
 test('the unit and the settings of deploy/ have a folder for the audit, and limits of sessions and idle time', () => {

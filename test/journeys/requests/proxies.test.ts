@@ -11,6 +11,7 @@ import { startChildServer } from '#test/support/child-server.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { NotebookPageClient } from '#test/support/notebook-page.ts';
 import { eventually } from '#test/support/processes.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import {
@@ -76,6 +77,25 @@ for (const name of NAMES) {
       assert.equal((await client.files.put(path, bytes)).size, UPLOAD_BYTES);
       assert.ok(bytes.equals((await client.files.get(path)).bytes));
       await client.files.delete(path);
+    });
+
+    await t.test('a large file that is uploaded in the Files panel of a notebook arrives whole', async () => {
+      const notebook = await openNotebook({ client }, { a: '1' });
+      const page = await NotebookPageClient.open(client, baseUrl, notebook.id);
+      const bytes = randomBytes(UPLOAD_BYTES);
+      const form = new FormData();
+      for (const [field, value] of Object.entries({ path: '/', type: 'file', name: `from-${name}.bin` }))
+        form.append(field, value);
+      form.append('file', new Blob([bytes]), `from-${name}.bin`);
+      const answer = await fetch(`${page.address}api/files/create`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${page.token}` },
+        body: form,
+      });
+      assert.equal(answer.status, 200, await answer.text());
+      assert.ok(bytes.equals((await client.files.get(`from-${name}.bin`)).bytes));
+      await client.files.delete(`from-${name}.bin`);
+      await notebook.close();
     });
 
     await t.test('a header with an underscore in its name does no harm', async () => {
