@@ -1,13 +1,15 @@
 /**
  * Whether the clock of this machine can be trusted with deletions. A clock that is ahead makes everything seem too old: one start
  * with it would delete all that the settings limit. So nothing is deleted while the clock is more than two days past the last
- * sweep and the newest record, until an operator confirms the clock or the server has run for two days with it.
+ * sweep and the newest record, until an operator confirms the clock or the server has run for two days with it. A record that was made
+ * after the clock had jumped proves nothing: between it and the last sweep there are two days without any record.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { firstIdAt } from '#src/core/ids.ts';
+import { firstIdAt, timeOfId } from '#src/core/ids.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { auditRecords } from '#storage/records/audit.ts';
+import { notebookVersions } from '#storage/records/notebooks.ts';
 import { type RetentionClockRecord, retentionClock } from '#storage/records/retention.ts';
 import { runIndex } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
@@ -23,6 +25,8 @@ const DATED = [
   { kind: runIndex, id: 'run' },
   { kind: auditRecords, id: 'audit' },
 ] as const;
+/** All records that are deleted by the clock, in part or as a whole. */
+const DELETED = [...DATED.map(({ kind }) => kind), notebookVersions];
 
 export interface RetentionClockOptions {
   readonly store: Store;
@@ -53,7 +57,7 @@ export class RetentionClock {
   async check(now: number): Promise<boolean> {
     const before = this.#read();
     const needsRecords = !isTrusted(before, now) && !isStillHeld(before, now);
-    const age = needsRecords ? await this.#ageOfRecords(now) : 'unknown';
+    const age = needsRecords ? await this.#ageOfRecords(now, before?.trustedAt) : 'unknown';
     let mayDelete = false;
     this.#store.decide(() => {
       const state = this.#read();
@@ -77,20 +81,48 @@ export class RetentionClock {
     return unlessDamaged(() => this.#store.get(retentionClock, SYSTEM));
   }
 
-  /** Resolves with whether the newest of all records that are older than this process is recent. Reads two keys of each workspace. */
-  async #ageOfRecords(now: number): Promise<Age> {
-    let age: Age = 'none';
-    const until = Math.min(now, this.#startedAtMs);
-    for (let partition = this.#store.nextPartition(undefined); partition !== undefined; ) {
+  /**
+   * Resolves with whether the newest of all records that are older than this process is recent, and no two days without a record are
+   * between it and the last sweep, if there was one.
+   */
+  async #ageOfRecords(now: number, sweptAt: number | null | undefined): Promise<Age> {
+    const until = Math.floor(Math.min(now, this.#startedAtMs));
+    let newest = await this.#newestWithin(now - MAX_AHEAD_MS, until);
+    if (newest === undefined) return (await this.#hasRecords()) ? 'old' : 'none';
+    for (newest = sweptAt ?? newest; newest < now - MAX_AHEAD_MS; ) {
+      const next = await this.#newestWithin(newest + 1, Math.min(newest + MAX_AHEAD_MS, until));
+      if (next === undefined) return 'old';
+      newest = next;
+    }
+    return 'recent';
+  }
+
+  /** Resolves with the time of the newest record of that time, the end excluded. Reads two keys of each workspace. */
+  async #newestWithin(fromMs: number, toMs: number): Promise<number | undefined> {
+    let newest: number | undefined;
+    for await (const partition of this.#partitions())
       for (const { kind, id } of DATED) {
-        const page = { after: firstIdAt(id, now - MAX_AHEAD_MS), until: firstIdAt(id, until), limit: 1 };
-        if ([...this.#store.list<unknown>(kind, partition, [], page)].length > 0) return 'recent';
-        if ([...this.#store.listKeys(kind, partition, [], 1)].length > 0) age = 'old';
+        const page = { after: firstIdAt(id, toMs), until: firstIdAt(id, fromMs), limit: 1, reverse: true };
+        for (const found of this.#store.list<unknown>(kind, partition, [], page))
+          newest = Math.max(newest ?? 0, timeOfId(found.id));
       }
+    return newest;
+  }
+
+  async #hasRecords(): Promise<boolean> {
+    for await (const partition of this.#partitions())
+      for (const kind of DELETED)
+        if ([...this.#store.listKeys(kind, partition, [], 1)].length > 0) return true;
+    return false;
+  }
+
+  /** Yields the workspaces, each in a turn of its own. */
+  async *#partitions(): AsyncGenerator<string> {
+    for (let partition = this.#store.nextPartition(undefined); partition !== undefined; ) {
+      yield partition;
       await nextTurn();
       partition = this.#store.nextPartition(partition);
     }
-    return age;
   }
 }
 

@@ -5,8 +5,9 @@ import test, { type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { createClient } from '#src/client/client.ts';
 import { Troupe } from '#src/client/troupe.ts';
-import { newId, type RunId, type WorkspaceId } from '#src/core/ids.ts';
+import { firstIdAt, type WorkspaceId } from '#src/core/ids.ts';
 import { RetentionClock } from '#src/retention/retention-clock.ts';
+import { notebookVersions } from '#storage/records/notebooks.ts';
 import { runIndex } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 import { startChildServer, startServerProcess } from '#test/support/child-server.ts';
@@ -27,9 +28,11 @@ async function open(t: TestContext) {
   return { store, held, clockOf };
 }
 
-async function addRun(store: Store): Promise<void> {
+async function addRun(store: Store, atMs = NOW): Promise<void> {
   const entry = { sessionId: 'nb_1', kind: 'notebook', status: 'completed' };
-  store.write((tx) => tx.put(runIndex, entry as never, 'ws_1' as WorkspaceId, newId<RunId>('run')));
+  // `newId` never goes back in time, so the id is made by hand.
+  const id = firstIdAt('run', atMs) + '0'.repeat(16);
+  store.write((tx) => tx.put(runIndex, entry as never, 'ws_1' as WorkspaceId, id));
   await store.durable();
 }
 
@@ -70,6 +73,34 @@ test('without an earlier sweep, the newest record decides, and records of the cl
   const other = await open(t);
   await addRun(other.store);
   assert.equal(await other.clockOf(NOW + HOUR_MS).check(NOW + HOUR_MS), true);
+});
+
+test('records that were made after the clock had jumped do not prove it, also for a process that starts later', async (t) => {
+  const { store, held, clockOf } = await open(t);
+  await addRun(store);
+  assert.equal(await clockOf(NOW + HOUR_MS).check(NOW + HOUR_MS), true);
+  const ahead = NOW + 100 * DAY_MS;
+  await addRun(store, ahead);
+  assert.equal(await clockOf(ahead + HOUR_MS).check(ahead + HOUR_MS), false);
+  assert.equal(held.length, 1);
+});
+
+test('a clock is trusted after a long time without sweeps when records fill that time', async (t) => {
+  const { store, clockOf } = await open(t);
+  assert.equal(await clockOf(NOW).check(NOW), true);
+  for (let day = 0; day <= 100; day += 1.5) await addRun(store, NOW + day * DAY_MS);
+  const later = NOW + 100 * DAY_MS;
+  assert.equal(await clockOf(later + HOUR_MS).check(later + HOUR_MS), true);
+});
+
+test('versions of notebooks that were never run are kept from a clock that is ahead, as runs are', async (t) => {
+  const { store, clockOf } = await open(t);
+  const at = new Date(NOW).toISOString();
+  const version = { updatedAt: at, title: null, cellCount: 0, replacedAt: at, bytes: 2 };
+  store.write((tx) => tx.put(notebookVersions, [version], 'ws_1', 'nb_1'));
+  await store.durable();
+  const ahead = NOW + 100 * DAY_MS;
+  assert.equal(await clockOf(ahead).check(ahead), false);
 });
 
 test('a clock that is ahead is trusted once the server has run for two days with it, and pauses do not count', async (t) => {
