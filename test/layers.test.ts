@@ -121,7 +121,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/maintenance': { values: ['src/core', 'src/datasource', 'storage'] },
   // Checks a machine in the way in which the server would use it.
   'src/doctor': {
-    values: ['src/core', 'src/confined', 'src/datasource', 'storage'],
+    values: ['src/os', 'src/core', 'src/confined', 'src/datasource', 'storage'],
     types: ['src/config.ts'],
   },
   // `troupe doctor` is `src/doctor`, loaded when it is asked for.

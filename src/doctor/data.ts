@@ -167,6 +167,7 @@ function allows(path: string, access: number): boolean {
   }
 }
 
-function firstExisting(path: string): string {
+/** Returns the path itself, or the first folder above it that exists. */
+export function firstExisting(path: string): string {
   return existsSync(path) ? path : firstExisting(dirname(path));
 }

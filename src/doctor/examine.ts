@@ -1,6 +1,7 @@
 import type { Config } from '#src/config.ts';
 import { checkDataDirectory, checkDisk, checkPort, checkStoreAndKeyring } from './data.ts';
 import type { Finding } from './finding.ts';
+import { checkOutside } from './outside.ts';
 import { checkPython } from './python.ts';
 import { checkBinaries, checkNode } from './runtime.ts';
 
@@ -13,4 +14,5 @@ export async function* examine(config: Config): AsyncGenerator<Finding, void, un
   yield* await checkStoreAndKeyring(config);
   yield checkDisk(config);
   yield await checkPort(config);
+  yield* await checkOutside(config);
 }

@@ -152,6 +152,55 @@ test('the doctor gives advice for each problem, and exits with 1', async (t) => 
   );
 });
 
+test('the doctor finds what settings name outside of the data directory and does not fit', async (t) => {
+  const shell = new Shell(test);
+  const at = (name: string) => join(shell.cwd, name);
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  t.after(() => other.close());
+  const { port } = other.address() as AddressInfo;
+  const base = {
+    TROUPE_DATA_DIR: at('data'),
+    TROUPE_PORT: '0',
+    TROUPE_PYTHON: '/nowhere/python',
+    TROUPE_LISTEN_SOCKET: at('http.sock'),
+    TROUPE_KERNEL_NODES: 'join',
+    TROUPE_NODES_HOST: '127.0.0.1',
+    TROUPE_OIDC_ISSUER: 'https://provider.example',
+    TROUPE_OIDC_CLIENT_ID: 'troupe',
+    TROUPE_OIDC_CLIENT_SECRET_FILE: at('secret'),
+    TROUPE_BACKUP_DIR: at('backups'),
+  };
+  const CHECKS = ['proxy socket', 'port of kernel nodes', 'identity provider', 'backups'];
+  const examine = async (env: Record<string, string>) => {
+    const { out } = await shell.troupe(['doctor', '--json'], { env: { ...base, ...env } });
+    const report: Report = JSON.parse(out);
+    return report.findings
+      .filter(({ check }) => CHECKS.includes(check))
+      .map(({ status, detail, advice }) => `${status}: ${detail} ${advice}`);
+  };
+  writeFileSync(at('secret'), 'secret');
+  const sound = await examine({ TROUPE_NODES_PORT: '0' });
+  assert.equal(sound.length, CHECKS.length - 1, 'any free port will do');
+  for (const finding of sound) assert.match(finding, /^ok: /);
+
+  writeFileSync(at('secret'), '');
+  writeFileSync(at('file'), '');
+  const [socket, nodes, provider, backups] = await examine({
+    TROUPE_LISTEN_SOCKET_GROUP: 'no-such-group',
+    TROUPE_NODES_PORT: String(port),
+    TROUPE_BACKUP_DIR: at('file/backups'),
+  });
+  assert.match(socket!, /^problem: the group no-such-group .* does not exist Create it \(groupadd --system /);
+  assert.match(nodes!, /^problem: .* another program uses the port .* set TROUPE_NODES_PORT to another port/);
+  assert.match(provider!, /^problem: .*secret is empty /);
+  assert.match(backups!, /^problem: no backup can be made in .*: a part of the path is not a directory/);
+  const [folder] = await examine({ TROUPE_LISTEN_SOCKET: at('missing/http.sock'), TROUPE_NODES_PORT: '0' });
+  assert.match(folder!, /^warning: .*missing, the folder of TROUPE_LISTEN_SOCKET, does not exist /);
+  const [file] = await examine({ TROUPE_LISTEN_SOCKET: at('file'), TROUPE_NODES_PORT: '0' });
+  assert.match(file!, /^problem: .*file \(TROUPE_LISTEN_SOCKET\) is not a socket /);
+});
+
 test('the doctor opens the store and the keyring, changes neither, and reports their damage', async () => {
   const shell = new Shell(test);
   const data = join(shell.cwd, 'copy');
