@@ -123,6 +123,7 @@ interface Planes {
   readonly datasources: Awaited<ReturnType<typeof openDatasources>>;
   readonly environments: Environments;
   readonly packages: ReturnType<typeof openPackages>;
+  readonly files: ReturnType<typeof openFiles>;
   readonly notebooks: NotebookPlane;
   readonly agents: ReturnType<typeof openAgents>;
   /** Signing in with the identity provider; undefined when the settings name none. */
@@ -249,6 +250,10 @@ async function openPlanes(
     },
     stack,
   );
+  const files = openFiles(
+    { limits, directory, log, cluster, inUse: () => notebooks.workspacesWithKernels() },
+    stack,
+  );
   const notebooks: NotebookPlane = openNotebooks(
     {
       ...shared,
@@ -257,6 +262,7 @@ async function openPlanes(
       prerequisites,
       kernels: packages.kernels,
       packages: packages.workspaces,
+      files,
       members: identity.members,
       limits,
       queries: datasources.queries,
@@ -293,7 +299,7 @@ async function openPlanes(
     keyId === undefined ? datasources.keys.ring : datasources.keys.ringWith(keyId);
   const provider = identity.openProvider(config, vault, keys, stack);
   const pageTokens = new PageTokens(identity.authenticator, keys);
-  return { audit, datasources, environments, packages, notebooks, agents, provider, pageTokens };
+  return { audit, datasources, environments, packages, files, notebooks, agents, provider, pageTokens };
 }
 
 /** Begins the work that nobody waits for: removing deleted workspaces, retention and forwarding the audit. */
@@ -403,17 +409,13 @@ async function openServer(
   { ground, runs, planes, operators, upkeep, phase, socketPath }: Opened,
   stack: AsyncDisposableStack,
 ): Promise<Server> {
-  const { config, log, member, cluster, directory, metrics, store } = ground;
+  const { config, log, member, cluster, metrics, store } = ground;
   const { identity, limits, openRequests, permits, tracer, actors, streams } = ground;
   const { audit, datasources, environments, packages, notebooks, agents } = planes;
   const { actorEvents, actorReporter, makeMirror } = streams;
   const inner = new InnerRequests();
   const proxySocket = member === undefined ? await openProxySocket(config) : undefined; // else the primary has it
   if (proxySocket !== undefined) stack.use(proxySocket);
-  const files = openFiles(
-    { limits, directory, log, cluster, inUse: () => notebooks.workspacesWithKernels() },
-    stack,
-  );
   return stack.use(
     await createServer({
       listen: { host: config.host, port: config.port, socketPath },
@@ -481,7 +483,7 @@ async function openServer(
         datasources,
         readiness: operators.readiness,
         isLeaving: () => phase.isLeaving,
-        files,
+        files: planes.files,
         packages: packages.workspaces,
         storedUsage: new StoredUsageCounter(store),
         observation: operators.observation,

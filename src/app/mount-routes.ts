@@ -17,6 +17,7 @@ import {
   connectionSchemaDocument,
 } from '#src/datasource/connectors/connection-schema.ts';
 import type { DatasourcePlane } from '#src/datasource/open-datasources.ts';
+import { maxElementFileBytes } from '#src/files/element-files.ts';
 import type { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import { withAudit } from '#src/http/handlers/audited-routes.ts';
 import { RunCancellation } from '#src/http/handlers/run-cancellation.ts';
@@ -178,9 +179,10 @@ export function mountRoutes(planes: Planes): readonly Route[] {
         sessions,
         packages: planes.packages,
         files: { files: planes.files, typeOf: mediaTypeOf, maxFileBytes: config.maxFileMb * MIB },
+        elementFiles: notebooks.elementFiles,
         audit,
       }),
-      config.maxFileMb * MIB,
+      { maxFileBytes: config.maxFileMb * MIB, maxElementFileBytes: maxElementFileBytes(config) },
     ),
     ...liveNotebookRoutes(notebooks.edits, notebooks.elementCalls, sessions),
     ...executionRoutes(executions, sessions, runs, waiting),

@@ -13,6 +13,8 @@ import type { Log } from '#src/core/log.ts';
 import { KernelQueryHandler } from '#src/datasource/query/kernel-query-handler.ts';
 import type { Queries } from '#src/datasource/query/queries.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
+import { ElementFiles, maxElementFileBytes } from '#src/files/element-files.ts';
+import type { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import { notebookUrls } from '#src/http/routes/notebook-pages.ts';
 import { CodeCalls } from '#src/notebook/code-calls.ts';
 import { ElementCalls } from '#src/notebook/element-calls.ts';
@@ -46,6 +48,7 @@ import { memberRecords } from '#storage/records/identity.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
+import { beginElementFileSweep } from './element-file-sweep.ts';
 import type { Prerequisites } from './prerequisites.ts';
 import { workspaceFileReader } from './workspace-file-reader.ts';
 
@@ -64,6 +67,7 @@ export interface NotebookPlaneOptions {
   readonly kernels: Kernels;
   /** The packages that all notebooks of a workspace have. */
   readonly packages: WorkspacePackages;
+  readonly files: WorkspaceFiles;
   readonly members: Members;
   readonly limits: WorkspaceLimits;
   /** Runs the statements of notebook code. */
@@ -132,6 +136,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     onLoad: (session) => ends.loaded(session),
   });
   const places = new NotebookSessionPlaces(store);
+  const elementFiles = new ElementFiles(options.files);
   const sessionActors: SessionActors = new SessionActors({
     store,
     places,
@@ -144,6 +149,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     requirementsOf: (workspaceId) => packages.requirementsOf(workspaceId),
     secretsOf: (workspaceId, id) => secrets.open(workspaceId, id),
     workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
+    elementFiles,
     log,
     onClosing: options.onSessionClosing,
     openRpcHandler: ({ workspaceId, openedBy }, live, memoryShare) =>
@@ -193,6 +199,11 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
         log,
       }),
     );
+  const hasKernel = (workspaceId: WorkspaceId, id: string) => {
+    const peek = actors.peek({ workspaceId, id });
+    return peek?.live === true && peek.snapshot.hasTag('resident');
+  };
+  beginElementFileSweep({ store, cluster, files: elementFiles, hasKernel }, stack);
   const work = new SessionWork(actors, liveNotebooks);
   const codeCalls = new CodeCalls({ store, sessions, work, liveNotebooks });
   const deletion = new NotebookDeletion({
@@ -267,6 +278,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     interruptions,
     executions,
     files,
+    elementFiles,
     pages: new NotebookPages({
       store,
       sessions,
@@ -285,6 +297,8 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       installed: () => host.marimo,
       hosts: config.pageHosts,
       idleTimeoutS: config.idleTimeoutS,
+      elementFiles,
+      maxElementFileBytes: maxElementFileBytes(config),
       log,
     }),
     frontEnd: new FrontEndFiles(() => host.marimo),

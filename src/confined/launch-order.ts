@@ -89,6 +89,7 @@ export function kernelRequest(
       },
       configs: Object.fromEntries(launch.cells.map(({ cellId, config }) => [cellId, toMarimoConfig(config)])),
       packages: launch.packages ?? null,
+      element_files: launch.elementFiles ?? null,
       interpreters,
     },
     ...(launch.workspaceId === undefined ? {} : { workspaceId: launch.workspaceId }),

@@ -9,6 +9,8 @@ const MAX_NAME_BYTES = 255;
 
 /** Names with this beginning belong to uploads that are under way. */
 export const UPLOAD_PREFIX = '.troupe-upload-';
+/** The folder of files that pages have sent to elements of notebooks: see `element-files.ts`. No request can name it. */
+export const ELEMENT_FILES = '.troupe-element-files';
 
 /**
  * Returns the names along the path to a file. Throws `invalid_request` unless the path is relative,
@@ -40,6 +42,7 @@ export function isFileName(name: string): boolean {
     name !== '' &&
     name !== '.' &&
     name !== '..' &&
+    name !== ELEMENT_FILES &&
     !name.startsWith(UPLOAD_PREFIX) &&
     !/[\\/\p{Cc}\p{Surrogate}]/u.test(name) &&
     Buffer.byteLength(name) <= MAX_NAME_BYTES

@@ -101,13 +101,24 @@ export class WorkspaceFiles {
    * Stores a file, in place of an existing one, and makes missing folders. Readers see the old file or the whole new
    * one, and the new one is on disk when this resolves. A link in its place is replaced, not followed.
    */
-  async write(
+  write(
     workspaceId: WorkspaceId,
     path: string,
     content: AsyncIterable<Uint8Array>,
     check: StateCheck<PathState>,
   ): Promise<{ entry: FileEntry; isNew: boolean }> {
     const [names, name] = split(path);
+    return this.writeAt(workspaceId, { names, name }, content, check);
+  }
+
+  /** Stores a file as `write` does, at a place that no request can name. The caller vouches for the names. */
+  async writeAt(
+    workspaceId: WorkspaceId,
+    { names, name }: { readonly names: readonly string[]; readonly name: string },
+    content: AsyncIterable<Uint8Array>,
+    check: StateCheck<PathState>,
+  ): Promise<{ entry: FileEntry; isNew: boolean }> {
+    const path = [...names, name].join('/');
     try {
       const found = await this.#status(workspaceId, names, name);
       requireReplaceable(found, check);

@@ -33,6 +33,8 @@ export interface KernelDriverPorts {
     live: LiveNotebook,
     memoryShare: string,
   ) => KernelRpcHandler;
+  /** Begins to remove the files that pages have sent to the kernel of a session: it cannot read them any more, or cannot know them yet. */
+  readonly forgetFiles: (context: SessionContext) => void;
   readonly log: Pick<Log, 'error'>;
 }
 
@@ -43,6 +45,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
     const memoryShare = randomBytes(16).toString('hex');
     const rpcHandler = ports.rpcHandlerOf(input, live, memoryShare);
     const startedAt = performance.now();
+    ports.forgetFiles(input);
     /** Whether the session has released its kernel, which may still send messages until its process has ended. */
     let isReleased = false;
 
@@ -186,6 +189,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
       rpcHandler[Symbol.dispose]();
       live.detachKernel(kernel);
       kernel.stop();
+      ports.forgetFiles(input);
     };
     receive((command) => {
       try {

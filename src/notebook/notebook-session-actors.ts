@@ -10,6 +10,7 @@ import type { KernelLaunch } from '#src/confined/kernel/kernel.ts';
 import { faultPoint } from '#src/core/fault-points.ts';
 import { sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import { type Occupation, refusalFacts } from '#src/sessions/refusal-facts.ts';
@@ -25,8 +26,16 @@ import type { SessionEnds } from './session-ends.ts';
 
 export type NotebookSessionActors = ActorKind<typeof notebookSessionMachine>;
 
+/** The files that pages send to elements of a session, such as `mo.ui.file`. */
+export interface SessionElementFiles {
+  /** Returns the path of the folder of the files, below the working directory of the kernel. */
+  pathOf(sessionId: string): string;
+  /** Removes the files of a session. */
+  clear(session: { readonly workspaceId: WorkspaceId; readonly sessionId: string }): Promise<void>;
+}
+
 export interface SessionActorsOptions {
-  readonly store: Pick<Store, 'decide'>;
+  readonly store: Pick<Store, 'decide' | 'durable'>;
   readonly runtime: ActorRuntime;
   readonly environments: EnvironmentActors;
   readonly runs: RunRepository;
@@ -43,6 +52,7 @@ export interface SessionActorsOptions {
   readonly openRpcHandler: KernelDriverPorts['rpcHandlerOf'];
   /** Called when a session begins to close, to close its bound conversation in the same turn. Idempotent. */
   readonly onClosing: (workspaceId: WorkspaceId, sessionId: string, by: string | undefined) => void;
+  readonly elementFiles: SessionElementFiles;
   readonly log: Pick<Log, 'error'>;
 }
 
@@ -90,6 +100,7 @@ export class SessionActors {
           liveOf: ({ workspaceId, notebookId: id }) => liveNotebooks.of({ workspaceId, id }),
           launchOf: (context, live) => this.#launch(context, live),
           rpcHandlerOf: this.#options.openRpcHandler,
+          forgetFiles: ({ workspaceId, notebookId }) => this.#forgetFiles(workspaceId, notebookId),
           log,
         }),
       },
@@ -101,6 +112,11 @@ export class SessionActors {
           faultPoint('session.released');
           if (openedAt !== null) places.close(workspaceId, notebookId, openedAt);
           ends.closed({ workspaceId, id: notebookId });
+          // A file that arrives while the session closes is removed here, or by its request once others see that the session is closed.
+          const closed = Promise.resolve(store.durable()).then(() =>
+            this.#forgetFiles(workspaceId, notebookId),
+          );
+          unawaited(closed, 'notebook-session-actors: the files of a closed session');
           if (environmentId === null) return;
           const detach = { type: 'detachNotebook', sessionId: sessionIdOf(notebookId) } as const;
           store.decide(() => environments.tell({ workspaceId, id: environmentId }, detach));
@@ -109,6 +125,13 @@ export class SessionActors {
           onClosing(workspaceId, notebookId, closedBy ?? undefined),
       },
     });
+  }
+
+  #forgetFiles(workspaceId: WorkspaceId, notebookId: string): void {
+    unawaited(
+      this.#options.elementFiles.clear({ workspaceId, sessionId: notebookId }),
+      'notebook-session-actors: the files of a kernel that has ended',
+    );
   }
 
   #launch({ workspaceId, notebookId, arguments: words }: SessionContext, live: LiveNotebook): KernelLaunch {
@@ -124,6 +147,7 @@ export class SessionActors {
       appOptions: serialization.app.options,
       script: headerOf(serialization.app.options),
       requirements: this.#options.requirementsOf(workspaceId),
+      elementFiles: this.#options.elementFiles.pathOf(notebookId),
       workspaceId,
       uiValues: serialization.ui_values,
     };

@@ -6,7 +6,9 @@ import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Log } from '#src/core/log.ts';
 import { allows } from '#src/core/page-access.ts';
 import type { Principal } from '#src/core/principal.ts';
+import { unawaited } from '#src/core/unawaited.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+import type { ElementFiles } from '#src/files/element-files.ts';
 import { titleOf } from '#src/notebook/document.ts';
 import type { Executions } from '#src/notebook/executions.ts';
 import type { Installed } from '#src/notebook/front-end-files.ts';
@@ -61,6 +63,10 @@ export interface NotebookPagesOptions {
   readonly hosts: readonly string[];
   /** How many seconds this server keeps a kernel that nobody uses. */
   readonly idleTimeoutS: number;
+  /** The files that pages send to elements. */
+  readonly elementFiles: Pick<ElementFiles, 'remove'>;
+  /** The largest of them. */
+  readonly maxElementFileBytes: number;
   readonly log: Pick<Log, 'error'>;
 }
 
@@ -103,7 +109,7 @@ export class NotebookPages {
     notebookId: string,
     where: Pick<PageOptions, 'address' | 'origin' | 'pageToken' | 'publicCode'>,
   ): Promise<PageDocument> {
-    const { sessions, liveNotebooks, installed, hosts } = this.#options;
+    const { sessions, liveNotebooks, installed, hosts, maxElementFileBytes } = this.#options;
     const { workspaceId } = principal;
     const marimo = installed();
     if (marimo === undefined) throw new AppError('unavailable', 'The kernel host has not started yet.');
@@ -114,6 +120,7 @@ export class NotebookPages {
     return pageDocument({
       ...where,
       hosts,
+      maxElementFileBytes,
       title: titleOf(serialization) ?? 'notebook',
       access: principal.pageAccess ?? 'view',
       isApp: mode === 'run',
@@ -152,7 +159,7 @@ export class NotebookPages {
     const operation = PAGE_OPERATIONS.get(path);
     if (operation?.method !== method) throw notFound();
     this.#requireOpen(workspaceId, notebookId);
-    const { sessions, liveNotebooks, secrets, snippets, exportAs, duplicate } = this.#options;
+    const { sessions, liveNotebooks, secrets, snippets, exportAs, duplicate, elementFiles } = this.#options;
     if (!allows(pageAccess, operation.access))
       throw new AppError('role_too_low', 'This page may look at the notebook and not change it.');
     const session = sessions.ensureAwake(workspaceId, notebookId);
@@ -184,6 +191,8 @@ export class NotebookPages {
         return id;
       },
       snippets: () => snippets(workspaceId),
+      discardFiles: (ids: readonly string[]) =>
+        elementFiles.remove({ workspaceId, sessionId: notebookId }, ids),
       exportAs: (request: Omit<ExportRequest, 'assetUrl'>) =>
         exportAs(workspaceId, notebookId, {
           ...request,
@@ -224,7 +233,7 @@ export class NotebookPages {
 
   #portsOf(session: ActorId): PageHubPorts {
     const { store, sessions, actors, work, liveNotebooks, executions, interrupt, log } = this.#options;
-    const { nameOf, agents, streams, idleTimeoutS } = this.#options;
+    const { nameOf, agents, streams, idleTimeoutS, elementFiles } = this.#options;
     const { workspaceId, id } = session;
     return {
       ...streams,
@@ -242,6 +251,11 @@ export class NotebookPages {
           elementWork({ command, live: liveNotebooks.of(session), store, resolve: () => resolve() }),
         ),
       interrupt: () => interrupt(workspaceId, id),
+      discardFiles: (ids) =>
+        unawaited(
+          elementFiles.remove({ workspaceId, sessionId: id }, ids),
+          'notebook-pages: the removal of files that no value names',
+        ),
       isClosed: () => sessions.isClosed(workspaceId, id),
       nameOf: (userId) => nameOf(workspaceId, userId) ?? userId,
       agent: () => agents.of(workspaceId, id),

@@ -1,5 +1,6 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import { FairSemaphore } from '#src/core/fair-semaphore.ts';
+import { type ElementFiles, pageHasLeft } from '#src/files/element-files.ts';
 import type { OpenFile } from '#src/files/workspace-files.ts';
 import { PUBLIC_FOLDER } from '#src/notebook/public-files.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
@@ -18,6 +19,7 @@ export interface NotebookPanelsOptions {
   readonly sessions: PanelSessions;
   readonly packages: WorkspacePackages;
   readonly files: FilePanel;
+  readonly elementFiles: Pick<ElementFiles, 'store'>;
   readonly audit: Pick<AuditTrail, 'note'>;
 }
 
@@ -33,12 +35,21 @@ const OF_MEMBER = {
   refusal: 'You have too many requests for files at once. Try again in a moment.',
 };
 
+/** The files that pages of one member send to elements at once: a page sends five. Others wait, with a little of each in memory. */
+const ELEMENT_FILES_OF_MEMBER = {
+  width: Number.POSITIVE_INFINITY,
+  widthOfKey: 5,
+  queueOfKey: 64,
+  refusal: 'You are sending too many files at once. Try again when some of them have arrived.',
+};
+
 /** The panels of notebooks' pages that show and change things of the workspace. */
 export class NotebookPanels {
   readonly #options: NotebookPanelsOptions;
   readonly #ports: PanelPorts;
   readonly #ofWorkspaces = new FairSemaphore(OF_WORKSPACE);
   readonly #ofMembers = new FairSemaphore(OF_MEMBER);
+  readonly #elementFiles = new FairSemaphore(ELEMENT_FILES_OF_MEMBER);
 
   constructor(options: NotebookPanelsOptions) {
     const { sessions, audit } = options;
@@ -87,5 +98,23 @@ export class NotebookPanels {
   ): Promise<unknown> {
     const call = admit(this.#ports, request, 'edit');
     return checkedShape(async () => createFile(this.#options.files, call, await read()));
+  }
+
+  /**
+   * Stores a file for an element of the notebook, as it arrives, and resolves with its id. Rejects as `answerPanel` does, with
+   * `unavailable` when too many files of the member wait, and as the files of the workspace do. Leaves nothing behind when it rejects.
+   */
+  storeElementFile(
+    request: Omit<PanelRequest, 'method' | 'path' | 'body'>,
+    content: AsyncIterable<Uint8Array>,
+  ): Promise<string> {
+    const requireOpen = () => admit(this.#ports, request, 'interact');
+    const { workspaceId, userId, notebookId, signal } = requireOpen();
+    const owner = { workspaceId, sessionId: notebookId };
+    const file = { content, signal, requireOpen };
+    const store = () => this.#options.elementFiles.store(owner, file);
+    return this.#elementFiles.pass(`${workspaceId}/${userId}`, store, signal).catch((error: unknown) => {
+      throw signal.aborted ? pageHasLeft() : error;
+    });
   }
 }

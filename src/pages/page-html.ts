@@ -7,8 +7,8 @@ import { PAGE_CONFIG } from './page-config.ts';
 import { connectionScript } from './page-connection.ts';
 import { copyScript } from './page-copies.ts';
 import { downloadScript } from './page-downloads.ts';
+import { elementFileScript } from './page-element-files.ts';
 import { installScript } from './page-installs.ts';
-import { largeValueScript } from './page-large-values.ts';
 import { hiddenParts } from './page-parts.ts';
 import { publicFileScript } from './page-public-files.ts';
 import { refusalScript } from './page-refusals.ts';
@@ -23,6 +23,8 @@ export interface PageOptions {
   readonly pageToken: string;
   /** The credential in the addresses of the notebook's public files. */
   readonly publicCode: string;
+  /** The largest file that the page may send to an element. */
+  readonly maxElementFileBytes: number;
   readonly access: PageAccess;
   /** Other hosts from which the page may load everything but scripts and style sheets. */
   readonly hosts: readonly string[];
@@ -74,6 +76,7 @@ export interface PageDocument {
 /** Resolves with the page. */
 export async function pageDocument(options: PageOptions): Promise<PageDocument> {
   const { title, address, pageToken, publicCode, access, isApp, appOptions, installed } = options;
+  const { maxElementFileBytes } = options;
   const { version, directory } = installed;
   const template = await readFile(join(directory, '_static', 'index.html'), 'utf8');
   const fileName = `${title}.py`;
@@ -106,7 +109,7 @@ export async function pageDocument(options: PageOptions): Promise<PageDocument> 
     .replaceAll(/((?:href|src)=")\.\//g, `$1/marimo/${version}/`)
     .replace("'{{ mount_config }}'", () => scriptJson(mount))
     .replace('<head>', () => {
-      const settings = scriptJson({ address, pageToken, publicCode });
+      const settings = scriptJson({ address, pageToken, publicCode, maxElementFileBytes });
       const scripts = [
         connectionScript,
         downloadScript,
@@ -115,7 +118,7 @@ export async function pageDocument(options: PageOptions): Promise<PageDocument> 
         refusalScript,
         restartScript,
         publicFileScript,
-        largeValueScript,
+        elementFileScript,
       ]
         .map((script) => script(settings))
         .join('\n');

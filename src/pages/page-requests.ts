@@ -45,6 +45,8 @@ export interface PageContext {
   readonly duplicate: (title: string | null) => Promise<string>;
   /** Resolves with marimo's snippets of code. */
   readonly snippets: () => Promise<unknown>;
+  /** Removes files that the page has sent to elements, and that no value names. */
+  readonly discardFiles: (ids: readonly string[]) => Promise<void>;
   /** Resolves with the saved notebook as a file. */
   readonly exportAs: (request: Omit<ExportRequest, 'assetUrl'>) => Promise<NotebookFile>;
 }
@@ -114,6 +116,13 @@ export const PAGE_OPERATIONS: ReadonlyMap<string, PageOperation> = new Map([
     }),
   ],
   ['api/kernel/set_ui_element_value', post('interact', element(uiValues))],
+  [
+    'api/element-files/discard',
+    post('interact', async ({ discardFiles }, body) => {
+      await discardFiles(asList(body.ids, asName, 'ids', MAX_ELEMENTS));
+      return SUCCESS;
+    }),
+  ],
   ['api/kernel/set_model_value', post('interact', element(modelMessage))],
   ['api/kernel/function_call', post('interact', element(functionCall))],
   ['api/datasources/preview_column', post('interact', element(columnPreview))],

@@ -2,6 +2,7 @@ import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
 import { AppError } from '#src/core/errors.ts';
 import { unawaited } from '#src/core/unawaited.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
+import { elementFilesIn } from './element-file-ids.ts';
 import { type WaitingCommand, waitingCommand } from './waiting-command.ts';
 
 /** The ways in which the session of a notebook works for its pages. */
@@ -25,6 +26,8 @@ export interface PageWorkPorts {
   readonly isClosed: () => boolean;
   /** Interrupts the present work of the session. */
   readonly interrupt: () => void;
+  /** Removes files that pages have sent to elements, because the kernel will not get the values that name them. */
+  readonly discardFiles: (ids: readonly string[]) => void;
 }
 
 /** The callbacks of the hub that the work needs. */
@@ -142,6 +145,7 @@ export class PageWork {
     if (isSame && joining !== undefined) {
       this.#requireRoom(joining.chars);
       joining.apply();
+      this.#discardFiles(joining.replaced, command);
       last.chars += joining.chars;
       this.#waitingChars += joining.chars;
     } else this.#add({ kind: 'element', userId, ...waitingCommand(command) });
@@ -197,11 +201,20 @@ export class PageWork {
   }
 
   #dropped(job: Job): void {
-    if (job.kind === 'run')
-      this.#events.shown(
-        job.cells.map(({ cellId }) => cellId),
-        'idle',
-      );
+    if (job.kind === 'element') this.#discardFiles(job.waiting.command());
+    if (job.kind !== 'run') return;
+    this.#events.shown(
+      job.cells.map(({ cellId }) => cellId),
+      'idle',
+    );
+  }
+
+  /** Removes the files that a dropped value names, unless `kept` names them. */
+  #discardFiles(dropped: unknown, kept?: unknown): void {
+    const ids = elementFilesIn(dropped);
+    if (ids.size === 0) return;
+    for (const id of elementFilesIn(kept)) ids.delete(id);
+    this.#ports.discardFiles([...ids]);
   }
 
   async #work(): Promise<void> {
@@ -215,6 +228,7 @@ export class PageWork {
         const hasBegun = await this.#begin(job);
         const isWanted = this.#present === job; // an interrupt discards the job
         this.#present = undefined;
+        if (!hasBegun && !isWanted && job.kind === 'element') this.#dropped(job);
         if (hasBegun || !isWanted) continue;
         this.#jobs.unshift(job);
         this.#waitingChars += job.chars;

@@ -17,6 +17,8 @@ export interface Joining {
   /** By how many characters the waiting command grows. */
   readonly chars: number;
   readonly apply: () => void;
+  /** The values of elements that the later ones replace. */
+  readonly replaced?: readonly unknown[];
 }
 
 /** Returns the waiting form of a command, and its characters. */
@@ -80,6 +82,7 @@ class WaitingValues implements WaitingCommand {
     const counted = Array.from(last, ([id, value]) => [id, countedEntry(id, value)] as const);
     return {
       chars: counted.reduce((sum, [id, { chars }]) => sum + chars - (this.#values.get(id)?.chars ?? 0), 0),
+      replaced: counted.flatMap(([id]) => this.#values.get(id)?.value ?? []),
       apply: () => {
         for (const [id, entry] of counted) this.#values.set(id, entry);
       },

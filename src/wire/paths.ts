@@ -166,6 +166,7 @@ export const PATHS = {
   downloadFromNotebookPage: 'GET /n/:notebookId/api/files/download',
   uploadFromNotebookPage: 'POST /n/:notebookId/api/files/create',
   changeFilesFromNotebookPage: 'POST /n/:notebookId/api/files/:path*',
+  uploadToElement: 'POST /n/:notebookId/api/element-files',
   readPackagesFromNotebookPage: 'GET /n/:notebookId/api/packages/:path*',
   changePackagesFromNotebookPage: 'POST /n/:notebookId/api/packages/:path*',
   readFromNotebookPage: 'GET /n/:notebookId/api/:path*',

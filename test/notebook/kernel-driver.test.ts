@@ -203,6 +203,7 @@ function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
       },
     },
     rpcHandlerOf: () => ({ call: async () => ['{}'], [Symbol.dispose]: () => undefined }),
+    forgetFiles: () => undefined,
     liveOf: () => live as LiveNotebook,
     launchOf: () => ({ id: 'nb_1', cwd: '/', env: {}, cells: [], appOptions: {} }),
     log: { error: ({ err }) => logged.push((err as Error).message) },

@@ -68,6 +68,7 @@ test('a kernel that starts while subscribers lag becomes ready, and then waits f
       },
     },
     rpcHandlerOf: () => ({ call: async () => ['{}'], [Symbol.dispose]: () => undefined }),
+    forgetFiles: () => undefined,
     liveOf: () => live,
     launchOf: () => ({ id: 'nb_1', cwd: host.work, env: {}, cells: live.launchCells(), appOptions: {} }),
     log: { error: () => {} },

@@ -58,6 +58,7 @@ const WITHOUT_CALL: Readonly<Record<string, string>> = {
   downloadFromNotebookPage: 'asked by the page of a notebook',
   uploadFromNotebookPage: 'asked by the page of a notebook',
   changeFilesFromNotebookPage: 'asked by the page of a notebook',
+  uploadToElement: 'asked by the page of a notebook',
   readPackagesFromNotebookPage: 'asked by the page of a notebook',
   changePackagesFromNotebookPage: 'asked by the page of a notebook',
   readFromNotebookPage: 'asked by the page of a notebook',

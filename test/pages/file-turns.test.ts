@@ -24,6 +24,7 @@ function panelsOverHeldFiles() {
     sessions: { modeOf: () => 'edit' },
     packages: {} as never,
     files: { files: files as never, typeOf: () => undefined, maxFileBytes: 1 },
+    elementFiles: {} as never,
     audit: { note: () => undefined },
   });
   const search = (workspaceId: string, userId: string, signal = new AbortController().signal) =>

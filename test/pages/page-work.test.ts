@@ -14,6 +14,7 @@ const values = (...pairs: readonly (readonly [string, unknown])[]): ElementComma
 /** Returns work whose session is busy until `free` is called, with the commands that it was given. */
 function workOf() {
   const given: ElementCommand[] = [];
+  const discarded: string[] = [];
   let isBusy = true;
   let becameIdle = () => {};
   const idle = new Promise<void>((resolve) => {
@@ -28,6 +29,7 @@ function workOf() {
     describe: (error) => assert.fail(String(error)),
     isClosed: () => false,
     interrupt: () => {},
+    discardFiles: (ids) => discarded.push(...ids),
   };
   const events = {
     shown: () => {},
@@ -41,7 +43,7 @@ function workOf() {
     isBusy = false;
     work.wake();
   };
-  return { work, given, idle, free };
+  return { work, given, discarded, idle, free };
 }
 
 test('waiting values are merged, the last value of each element counts, and other commands keep their place', async () => {
@@ -110,7 +112,7 @@ test('a value that joins waiting ones is counted alone, however many wait', () =
   work.element('ann', values(...many));
   assert.equal(count.times, 1000);
   for (let n = 0; n < 50; n++) work.element('ann', values([`a-${n}`, n], [`b-${n}`, n]));
-  assert.equal(count.times, 1000);
+  assert.equal(count.times, 1050, 'the values that are replaced are looked through for files');
   work.close();
 });
 
@@ -190,4 +192,20 @@ test('at most 32 MiB of values may wait; more is refused, and the waiting values
     given.map((command) => command.type === 'update-ui-element' && command.objectIds),
     [['a-0']],
   );
+});
+
+test('files of values that are replaced or interrupted before the kernel gets them are discarded, and no others', async () => {
+  const { work, given, discarded, idle, free } = workOf();
+  const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((digit) => digit.repeat(32));
+  const named = (...ids: readonly (string | undefined)[]) => ids.map((id) => ['name', `upload:${id}`]);
+  work.element('ann', values(['e-0', { file: named(a, b) }]));
+  work.element('ann', values(['e-0', { file: named(b, c), text: 'upload:' }]));
+  assert.deepEqual(discarded, [a]);
+  work.interrupt();
+  assert.deepEqual(discarded.toSorted(), [a, b, c]);
+  work.element('ann', values(['e-0', named(d)]));
+  free();
+  await idle;
+  assert.equal(given.length, 1);
+  assert.deepEqual(discarded.toSorted(), [a, b, c]);
 });

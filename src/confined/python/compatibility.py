@@ -58,6 +58,7 @@ PRIVATE = {
     "marimo._output.md": "md",
     "marimo._plugins.ui._core.ui_element": """
         UIElement._update UIElement._convert_value""",
+    "marimo._plugins.ui._impl.input": "FileUploadResults file._convert_value",
     "marimo._runtime": """
         commands.CommandMessage commands.BatchableCommand commands.OutOfBandCommand
         commands.CreateNotebookCommand commands.DeleteCellCommand commands.EditCellsCommand

@@ -33,9 +33,41 @@ const MAX_FORM_BYTES = 64 * 1024;
 /** The JSON with the new text of a file. */
 const MAX_EDITED_BYTES = 4 * 1024 * 1024;
 
+/** The sizes of the largest files that pages may store in the workspace, and send to an element. */
+interface FileLimits {
+  readonly maxFileBytes: number;
+  readonly maxElementFileBytes: number;
+}
+
 /** The panels of the page of a notebook that are about its workspace. */
-export function notebookPanelRoutes(panels: NotebookPanels, maxFileBytes: number): readonly Route[] {
+export function notebookPanelRoutes(
+  panels: NotebookPanels,
+  { maxFileBytes, maxElementFileBytes }: FileLimits,
+): readonly Route[] {
   return [
+    // The value of the element then names the file by its id, so that no JSON has the bytes of a file in it.
+    defineRoute({
+      ...OPERATIONS.uploadToElement,
+      ...OF_PANEL,
+      summary: 'Send a file to an element of a notebook, such as `mo.ui.file`',
+      ignoresKeys: true,
+      bodyLimitBytes: maxElementFileBytes,
+      errors: [
+        'session_closed',
+        'role_too_low',
+        'body_too_large',
+        'file_quota_exceeded',
+        'not_a_file',
+        'file_inaccessible',
+        'stale_update',
+        'unavailable',
+      ],
+      async handle(request) {
+        const { params, signal, content } = request;
+        const asked = { context: auditContextOf(request), notebookId: params.notebookId, signal };
+        return shown({ id: await panels.storeElementFile(asked, content) });
+      },
+    }),
     defineRoute({
       ...OPERATIONS.readFilesFromNotebookPage,
       ...OF_PANEL,

@@ -105,6 +105,7 @@ export const PAGE_OPERATIONS = declareOperations({
     headers: { 'content-type': '`multipart/form-data` with its boundary.' },
   },
   changeFilesFromNotebookPage: { ...OF_PANEL, body: Type.Unknown(), optionalBody: true },
+  uploadToElement: { ...OF_PANEL, takesBytes: true },
   readPackagesFromNotebookPage: OF_PANEL,
   changePackagesFromNotebookPage: { ...OF_PANEL, body: Type.Unknown(), optionalBody: true },
   readFromNotebookPage: {

@@ -33,7 +33,7 @@ from marimo._runtime.runtime import Kernel
 from marimo._runtime.utils import set_ui_element_request_manager
 
 from frames import CALL, COMPLETION, CONTROL, FOLLOW, INTERRUPT, UI
-from kernel import console, copies, elements, runs
+from kernel import console, copies, element_files, elements, runs
 from kernel.calls import Calls
 from kernel.control_queue import ControlQueue
 from kernel.judge import judge
@@ -138,6 +138,7 @@ def install():
     set_ui_element_request_manager.merge_batchable_commands = _merge_own_commands(merge)
     runs.install()
     elements.install()
+    element_files.install()
     # A forked child of a cell would inherit a handler, and lose a signal that arrives before its first step.
     runtime.handlers.construct_sigterm_handler = lambda kernel: signal.SIG_DFL
     # marimo would watch its parent by waking up each second; the guardian does this without it

@@ -1,8 +1,11 @@
 """Notes elements that fail when a command of the server sets their value. marimo only prints the traceback, so the command would
 look as if every value had been set."""
 
+import sys
+
 from marimo._plugins.ui._core.ui_element import UIElement
 
+from kernel.element_files import MissingFile
 from kernel.kernel_state import STATE
 from kernel.unencodable import readable
 
@@ -15,6 +18,19 @@ def install():
 
 
 def _update(self, value):
+    """Sets the value. A file that is missing is a sentence beside the element, and no traceback: no code of the notebook has failed."""
+    STATE.updates += 1
+    try:
+        _set(self, value)
+    except MissingFile as missing:
+        if STATE.updates > 1:
+            raise
+        sys.stderr.write(f"{missing}\n")
+    finally:
+        STATE.updates -= 1
+
+
+def _set(self, value):
     """Sets the value as marimo does, with two differences: a failure is noted, and a value that the element refuses does not
     become its value in the page, because `mo.ui.array` ignores a value that its element already has."""
     before, self._value_frontend = self._value_frontend, value
@@ -42,6 +58,8 @@ def _note(element_id, error, is_set):
 
 
 def _describe(error):
+    if isinstance(error, MissingFile):
+        return readable(str(error)[:MAX_REASON_CHARS])
     try:
         text = f"{type(error).__name__}: {error}"
     except Exception:  # notebook code may define the error

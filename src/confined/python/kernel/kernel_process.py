@@ -29,7 +29,9 @@ from confinement import syscalls
 from connection import Connection
 from forking import warm
 from kernel import bridge
+from kernel.element_files import ElementFiles
 from kernel.interrupts import Interrupts
+from kernel.kernel_state import STATE
 from kernel.outbox import Outbox
 from session_priority import SessionPriority
 
@@ -45,6 +47,7 @@ class Launch(msgspec.Struct, kw_only=True):
     user_config: MarimoConfig
     app_metadata: AppMetadata
     configs: dict[CellId_t, CellConfig] = {}
+    element_files: str | None = None  # the folder, below `cwd`, of the files that pages send to elements
     packages: str | None = None  # a folder of packages that win over the packages of this Python
     # the folder of the server's interpreter, which is another one where the kernel is on another machine
     interpreters: str
@@ -83,6 +86,8 @@ def run(order, forked_at, host_modules, confinement, link):
         add_packages(launch.packages)
     forget(host_modules)
     ready = {"ms": round((time.perf_counter() - forked_at) * 1000, 2)}
+    if launch.element_files:
+        STATE.element_files = ElementFiles(launch.cwd, launch.element_files)
     launch.app_metadata.cli_args = parse_args(launch.app_metadata.argv or [])
     notebook = (launch.user_config, launch.app_metadata, launch.configs)
 

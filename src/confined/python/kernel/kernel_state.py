@@ -31,7 +31,9 @@ class State:
         self.is_fork = False  # whether this process is a copy that notebook code has forked
         self.is_traced = False  # whether the bridge has set TRACEPARENT
         self.interrupted = False  # whether an interrupt has ended a part of the command in flight
+        self.element_files = None  # the files that pages have sent to elements
         self.element_failures = None  # id of an element -> (error, failure), while a command sets values of elements
+        self.updates = 0  # elements whose values are being set, each within the one before
         self.unparsable = {}  # cell id -> errors of cells that never reach the graph (syntax, import *)
         self.shown = None  # (data, value) of the latest formatting, until it is sent
         self.shown_unrun = set()  # cells of the run under way that are shown although they did not run
