@@ -21,7 +21,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/os': { values: [] },
   machines: { values: [], types: ['src/core'] },
   // Every shape that crosses the API, as a schema. Its types may be imported everywhere, so that no shape is declared twice.
-  'src/wire': { values: ['src/wire/paths.ts'] },
+  'src/wire': { values: ['src/core', 'src/wire/paths.ts'] },
   // Plain data, so that clients have it without a schema library.
   'src/wire/paths.ts': { values: [] },
   // The choice of the representation in which an output is shown, for the server, the command line

@@ -5,7 +5,7 @@
 import { AppError, notFound } from '#src/core/errors.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
 import type { Auth, Caller, Principal, Requirements, TokenHolder } from '#src/core/principal.ts';
-import type { Role } from '#src/wire/identity.ts';
+import type { Role } from '#src/core/role.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import {

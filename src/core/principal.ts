@@ -1,6 +1,6 @@
-import type { Role } from '#src/wire/identity.ts';
 import type { TokenId, UserId, WorkspaceId } from './ids.ts';
 import type { PageAccess } from './page-access.ts';
+import type { Role } from './role.ts';
 
 /** The caller of a request, with workspace and rights. It is made once per request, from the token and the headers. */
 export interface Principal {

@@ -1,5 +1,6 @@
 /** Workspaces, their members, and access tokens. */
 import Type, { type TSchema } from 'typebox';
+import { ROLES } from '#src/core/role.ts';
 import { USER_ID } from './patterns.ts';
 import { closed, nullable, oneOf, optionalOrNull, Timestamp, type Wire } from './shape.ts';
 
@@ -21,11 +22,10 @@ export const UserIdSchema = Type.String({
     'could not request their paths.',
 });
 
-const RoleSchema = oneOf(['owner', 'editor', 'viewer'], {
+const RoleSchema = oneOf(ROLES, {
   $id: 'Role',
   description: 'A viewer reads, an editor also writes, an owner also administers.',
 });
-export type Role = Wire<typeof RoleSchema>;
 
 const DisplayNameSchema = Type.String({ minLength: 1, maxLength: 200 });
 

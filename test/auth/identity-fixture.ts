@@ -9,8 +9,9 @@ import { AccessTokens } from '#src/auth/tokens.ts';
 import { Workspaces } from '#src/auth/workspaces.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
+import type { Role } from '#src/core/role.ts';
 import { Secret } from '#src/core/secret.ts';
-import type { Role, Scope } from '#src/wire/identity.ts';
+import type { Scope } from '#src/wire/identity.ts';
 import { openStore } from '#storage/open-store.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 

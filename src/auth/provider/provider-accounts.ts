@@ -5,8 +5,8 @@
 import { cutText } from '#src/core/cut-text.ts';
 import { AppError } from '#src/core/errors.ts';
 import type { UserId, WorkspaceId } from '#src/core/ids.ts';
+import type { Role } from '#src/core/role.ts';
 import { Secret } from '#src/core/secret.ts';
-import type { Role } from '#src/wire/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import {
   memberRecords,

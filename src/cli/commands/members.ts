@@ -1,5 +1,6 @@
 import { Option } from 'commander';
-import type { Member, Role } from '#src/wire/identity.ts';
+import { ROLES, type Role } from '#src/core/role.ts';
+import type { Member } from '#src/wire/identity.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
@@ -12,7 +13,7 @@ const COLUMNS: readonly Column<Member>[] = [
   { title: 'since', of: ({ createdAt }) => createdAt },
 ];
 
-const role = () => new Option('--role <role>', 'role of the member').choices(['owner', 'editor', 'viewer']);
+const role = () => new Option('--role <role>', 'role of the member').choices([...ROLES]);
 
 /** `troupe member`: members of the workspace. */
 export const members: CommandGroup = (program, { terminal, connect, wantsJson }) => {
