@@ -1,0 +1,55 @@
+/** Describes a failure in few lines: what is wrong, what happened to the things that are named there, and how to repeat it. */
+import { type SimulationOptions, type SimulationReport, simulate } from './simulation.ts';
+
+const MAX_LINES = 60;
+const MAX_PROBLEMS = 8;
+const MAX_LINE_CHARS = 220;
+/** Ids of resources, tokens of codes, and events. */
+const NAMES = /\b(?:run_[0-9a-z]{26}|nb_[0-9a-z]{26}|[kte]u\d+x\d+|[0-9a-f]{8,}-\d+)\b/g;
+
+/** Resolves with at most 60 lines. The seed is simulated once more to get its trace. */
+export async function explain(
+  { seed }: SimulationReport,
+  problems: readonly string[],
+  options: SimulationOptions,
+  mutant: string | undefined,
+): Promise<string[]> {
+  const { lines } = await simulate(seed, { ...options, keepsTrace: true });
+  const shown = problems.slice(0, MAX_PROBLEMS);
+  const [first = ''] = problems;
+  const names = new Set(first.match(NAMES));
+  const isTold = (line: string) =>
+    / (?:life|kill|PROBLEM) /.test(line) || [...names].some((name) => line.includes(name));
+  const story = lines.filter(isTold);
+  const end = story.findIndex((line) => line.includes(' PROBLEM '));
+  const room = MAX_LINES - shown.length - 4;
+  const told = story.slice(0, end === -1 ? undefined : end + 1);
+  const left = told.length - room;
+  return [
+    `seed ${seed} has ${problems.length} problems:`,
+    ...shown.map((problem) => `  ${cut(problem)}`),
+    names.size === 0 ? 'What happened:' : `What happened to ${[...names].join(', ')}:`,
+    ...(left > 0 ? [`  (${left} earlier lines)`] : []),
+    ...told.slice(-room).map((line) => `  ${cut(line.trimEnd())}`),
+    `Again: npm run simulate -- --seed ${seed} ${argumentsOf(options, mutant)}`,
+  ];
+}
+
+function cut(line: string): string {
+  const one = line.replaceAll('\n', ' | ');
+  return line.length <= MAX_LINE_CHARS ? one : `${one.slice(0, MAX_LINE_CHARS)}…`; // ASCII, for developers
+}
+
+function argumentsOf(
+  { seconds, users, crashes, skippedActs = [] }: SimulationOptions,
+  mutant: string | undefined,
+): string {
+  const skipped = skippedActs.map((part) => part.join('-')).join(',');
+  return [
+    `--seconds ${seconds}`,
+    ...(users === undefined ? [] : [`--users ${users}`]),
+    ...(crashes === false ? ['--calm'] : []),
+    ...(skipped === '' ? [] : [`--skip ${skipped}`]),
+    ...(mutant === undefined ? [] : [`--mutant ${mutant}`]),
+  ].join(' ');
+}

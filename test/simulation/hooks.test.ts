@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { prepared } from './hooks.ts';
+
+const URL = 'file:///built/src/a.js';
+
+test('variables and collections of a module begin anew with each life, and constants stay', () => {
+  const text = [
+    'let count = start();',
+    'let shared;',
+    'const waiting = new Map();',
+    'const list = [];',
+    'const KNOWN = new Set();',
+  ];
+  const restart = prepared(URL, text.join('\n'), []).slice(text.join('\n').length);
+  for (const step of ['count = start();', 'shared = undefined;', 'waiting.clear();', 'list.length = 0;'])
+    assert.ok(restart.includes(step), step);
+  assert.ok(!restart.includes('KNOWN'));
+  assert.ok(!prepared(URL, '    let inner = 1;', []).includes('atEachLife'));
+});
+
+test('an import at a later time stops the world until the module is there', () => {
+  assert.equal(
+    prepared(URL, "  await import('#a')", []),
+    "  await globalThis.stopWorldFor(() => import('#a'))",
+  );
+  for (const other of ['files.import(a)', 'async import(a) {', 'this.#import(a)'])
+    assert.equal(prepared(URL, other, []), other);
+  assert.match(prepared(URL, 'import(path(here))', []), /stopWorldFor\(\(\) => import\(path\(here\)\)\)/);
+});
+
+test('the edits of a mutant are made in their module only', () => {
+  const edit = { url: URL, from: 'a + b', to: 'a - b' };
+  assert.equal(prepared(URL, 'f(a + b)', [edit]), 'f(a - b)');
+  assert.equal(prepared('file:///built/src/b.js', 'f(a + b)', [edit]), 'f(a + b)');
+});

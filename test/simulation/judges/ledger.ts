@@ -1,0 +1,163 @@
+/** What the users of a simulation know: the history for `test/faults/judge.ts`, and what only a simulation can judge. */
+
+import type { Entry } from '#test/faults/history.ts';
+import { judge } from '#test/faults/judge.ts';
+import { executionsOf } from '../kernel/scripted-kernel.ts';
+import { type World, world } from '../world/world.ts';
+
+/** An event as one subscriber has received it. */
+export interface SeenEvent {
+  readonly session: string;
+  readonly follower: string;
+  readonly id: string;
+  readonly raw: string;
+  readonly isLive: boolean;
+}
+
+/** A text that may have become the code of a cell. */
+interface CodeSet {
+  readonly cell: string;
+  readonly token: string;
+  readonly fromMs: number;
+  /** When a client knew that the cell had it; undefined while that is not known. */
+  knownMs: number | undefined;
+}
+
+/** A run that was accepted for a cell with the code that the cell had. */
+interface PresentCodeRun {
+  readonly runId: string;
+  readonly cell: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** The final state of a run, with what its cells have printed. */
+export interface PrintedRun {
+  readonly runId: string;
+  readonly status: string;
+  readonly printed: readonly string[];
+  /** The token of the code that was sent with it, if any was. */
+  readonly token: string | undefined;
+}
+
+/** The most characters of an event in a report. */
+const MAX_SHOWN_CHARS = 160;
+
+export class Ledger {
+  readonly history: Entry[] = [];
+  readonly #world: World = world();
+  readonly #events = new Map<string, string>();
+  readonly #codes: CodeSet[] = [];
+  readonly #presentRuns: PresentCodeRun[] = [];
+  /** The runs whose cancellation was requested, and the times at which a session's work was. */
+  readonly #cancelled = new Set<string>();
+  readonly #stopped = new Map<string, number[]>();
+
+  /** The cancellation of a run is about to be requested. */
+  noteCancel(runId: string): void {
+    this.#cancelled.add(runId);
+  }
+
+  /** The work of a session is about to be interrupted, or the session closed. */
+  noteStop(session: string): void {
+    const times = this.#stopped.get(session) ?? [];
+    times.push(this.#world.nowMs);
+    this.#stopped.set(session, times);
+  }
+
+  /** Returns whether a subscriber has received the end of a run. */
+  hasSeenEnd(follower: string, runId: string): boolean {
+    return this.history.some(
+      (entry) => entry.kind === 'end-seen' && entry.follower === follower && entry.runId === runId,
+    );
+  }
+
+  /** An event id never repeats with other content. */
+  noteEvent({ session, id, raw, isLive, follower }: SeenEvent): void {
+    if (!isLive) return;
+    const key = `${session} ${id}`;
+    const before = this.#events.get(key);
+    this.#events.set(key, raw);
+    if (before === undefined || before === raw) return;
+    const shown = [before, raw].map((text) => text.slice(0, MAX_SHOWN_CHARS)); // ASCII, for developers
+    this.#world.problem(
+      `${follower} got the event ${id} of ${session} with another content: ${shown.join(' and ')}`,
+    );
+  }
+
+  /** A request that gives a cell another code was sent. Returns the function to call when it was acknowledged. */
+  noteCode(cell: string, token: string): () => void {
+    const set: CodeSet = { cell, token, fromMs: this.#world.nowMs, knownMs: undefined };
+    this.#codes.push(set);
+    return () => {
+      set.knownMs = this.#world.nowMs;
+    };
+  }
+
+  /** A run of a cell was accepted with the code that the cell had. */
+  notePresentRun(runId: string, cell: string, fromMs: number): void {
+    this.#presentRuns.push({ runId, cell, fromMs, toMs: this.#world.nowMs });
+  }
+
+  /** Judges everything; the runs are as they are at the very end. */
+  judge(runs: readonly PrintedRun[]): void {
+    for (const [token, times] of executionsOf(this.#world)) {
+      if (/^[kt]u/.test(token)) this.history.push({ kind: 'executed', token, times });
+    }
+    for (const problem of judge(this.history)) this.#world.problem(problem);
+    this.#judgeCodes(new Map(runs.map((run) => [run.runId, run])));
+    this.#judgeCancellations();
+  }
+
+  /** A run is cancelled only if somebody has asked for that. */
+  #judgeCancellations(): void {
+    const sentAt = new Map<string, number>();
+    for (const entry of this.history)
+      if (entry.kind === 'submission' && entry.answer !== 'unknown')
+        sentAt.set(entry.answer.runId, entry.from);
+    for (const entry of this.history) {
+      if (entry.kind !== 'final-run' || entry.status !== 'cancelled' || this.#cancelled.has(entry.runId))
+        continue;
+      const from = sentAt.get(entry.runId);
+      if (from !== undefined && !this.#stopped.get(entry.session)?.some((at) => at >= from))
+        this.#world.problem(`the run ${entry.runId} was cancelled, and nobody had asked for that`);
+    }
+  }
+
+  /** The code that ran is the code that was accepted. */
+  #judgeCodes(runs: ReadonlyMap<string, PrintedRun>): void {
+    for (const { runId, status, printed, token } of runs.values()) {
+      const other = token === undefined ? undefined : printed.find((text) => text !== token);
+      if (other !== undefined)
+        this.#world.problem(`the run ${runId} was accepted with the code ${token} and ran the code ${other}`);
+      if (token !== undefined && status === 'completed' && printed.length === 0)
+        this.#world.problem(
+          `the run ${runId} is completed, and its output lacks what its code ${token} prints`,
+        );
+    }
+    for (const { runId, cell, fromMs, toMs } of this.#presentRuns) {
+      const [printed] = runs.get(runId)?.printed ?? [];
+      if (printed === undefined) continue;
+      const possible = this.#codesOf(cell, fromMs, toMs);
+      if (!possible.has(printed))
+        this.#world.problem(
+          `the run ${runId} was accepted when ${cell} had the code ${[...possible].join(' or ')}, and ran the code ${printed}`,
+        );
+    }
+  }
+
+  /** Returns the codes that a cell may have had between two times. */
+  #codesOf(cell: string, fromMs: number, toMs: number): ReadonlySet<string> {
+    const sets = this.#codes.filter((set) => set.cell === cell && set.fromMs <= toMs);
+    const isReplaced = (set: CodeSet) =>
+      sets.some(
+        (later) =>
+          later !== set &&
+          set.knownMs !== undefined &&
+          later.fromMs >= set.knownMs &&
+          later.knownMs !== undefined &&
+          later.knownMs <= fromMs,
+      );
+    return new Set(sets.filter((set) => !isReplaced(set)).map(({ token }) => token));
+  }
+}

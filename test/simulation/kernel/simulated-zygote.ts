@@ -1,0 +1,195 @@
+/** A kernel host without Python: each order becomes a scripted child, which connects to the socket that the order names. */
+import { constants } from 'node:os';
+import type { ProcessEnd } from '#src/confined/exit-classification.ts';
+import type { ChildListener, HostHello, StartZygote, Zygote } from '#src/confined/host/zygote-process.ts';
+import type { FarEnd, MemorySocket } from '../stand-ins/memory-socket.ts';
+import { connectTo } from '../stand-ins/net.ts';
+import { type Life, type World, world } from '../world/world.ts';
+import { CONTROL, FrameReader, frameOf, greetingOf, LAUNCH } from './frames.ts';
+import { ScriptedKernel } from './scripted-kernel.ts';
+
+const HELLO: HostHello = {
+  marimo: 'scripted',
+  marimoDir: '/nowhere',
+  python: '3.12.0',
+  supported: true,
+  missing: [],
+  confinement: 'none: simulated',
+  layers: { namespaces: false, landlock: 0, seccomp: false, uid: null },
+  weight: null,
+  bootMs: 1,
+};
+const FORK_MS = 30;
+const CONNECT_MS = 3;
+const RETRY_MS = 1;
+const SIGNAL_MS = 1;
+const REPORT_MS = 5;
+const FIRST_PID = 100;
+
+type Order = Readonly<Record<string, unknown>>;
+
+export class SimulatedZygote implements Zygote {
+  alive = true;
+  readonly ended: Promise<void>;
+  readonly children = new Map<string, Child>();
+  readonly #listeners = new Map<string, ChildListener>();
+  readonly #world = world();
+  /** The life of the server that it serves. */
+  readonly #life = world().life;
+  #pid = FIRST_PID;
+  #end: () => void = () => undefined;
+
+  /** Calls `started` with each one. */
+  static starter(started: (zygote: SimulatedZygote) => void): StartZygote {
+    return async () => {
+      const zygote = new SimulatedZygote();
+      started(zygote);
+      return { zygote, hello: HELLO };
+    };
+  }
+
+  constructor() {
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  order(id: string, order: Order, listener: ChildListener): void {
+    if (order.op !== 'fork' && order.op !== 'syntax') {
+      this.#report(1, () => listener.refused(`A simulated host has no ${String(order.op)}.`));
+      return;
+    }
+    this.#listeners.set(id, listener);
+    const child = new Child({
+      kind: order.op,
+      pid: ++this.#pid,
+      connection: order.connection as { readonly path: string; readonly token: string },
+      forked: (pid) => this.#report(0, () => listener.forked?.(pid, false)),
+      ended: (end) => {
+        this.children.delete(id);
+        if (!this.#listeners.delete(id)) return;
+        this.#report(this.#world.ofKernels.next() * REPORT_MS, () => listener.ended(end));
+      },
+    });
+    this.children.set(id, child);
+  }
+
+  signal(id: string, signal: number): void {
+    const child = this.children.get(id);
+    if (child === undefined) return;
+    const delayMs = this.#world.ofKernels.next() * SIGNAL_MS;
+    this.#world.after(delayMs, () => child.signal(signal), child.life);
+  }
+
+  stop(): void {
+    this.kill();
+  }
+
+  kill(): void {
+    if (!this.alive) return;
+    this.alive = false;
+    const listeners = [...this.#listeners.values()];
+    this.#listeners.clear();
+    for (const child of [...this.children.values()]) child.signal(constants.signals.SIGKILL);
+    this.#report(1, () => {
+      for (const listener of listeners) listener.lost();
+      this.#end();
+    });
+  }
+
+  /** The server was killed. Its kernels end a moment later, when the guardian has noticed that. */
+  serverDied(): void {
+    this.alive = false;
+    for (const child of this.children.values()) {
+      const delayMs = this.#world.ofKernels.next() * REPORT_MS;
+      this.#world.after(delayMs, () => child.signal(constants.signals.SIGKILL), child.life);
+    }
+  }
+
+  #report(delayMs: number, act: () => void): void {
+    this.#world.after(delayMs, act, this.#life);
+  }
+}
+
+interface ChildPorts {
+  readonly kind: 'fork' | 'syntax';
+  readonly pid: number;
+  readonly connection: { readonly path: string; readonly token: string };
+  readonly forked: (pid: number) => void;
+  readonly ended: (end: ProcessEnd) => void;
+}
+
+/** One child process: a kernel, or a judge of syntax. */
+class Child implements FarEnd {
+  readonly life: Life;
+  readonly kind: ChildPorts['kind'];
+  readonly pid: number;
+  readonly #world: World = world();
+  readonly #ports: ChildPorts;
+  readonly #frames = new FrameReader();
+  #socket: MemorySocket | undefined;
+  #kernel: ScriptedKernel | undefined;
+  #isOver = false;
+
+  constructor(ports: ChildPorts) {
+    this.#ports = ports;
+    this.kind = ports.kind;
+    this.pid = ports.pid;
+    this.life = { name: `${ports.kind} ${ports.pid}`, isOver: false };
+    if (ports.kind === 'fork') {
+      this.#world.count('kernels');
+      this.#kernel = new ScriptedKernel(this.life, {
+        say: (messages) => this.#say(...messages),
+        exit: (code) => this.#die(code, null),
+      });
+    }
+    this.#after(2 + this.#world.ofKernels.next() * FORK_MS, () => {
+      ports.forked(ports.pid);
+      this.#after(this.#world.ofKernels.next() * CONNECT_MS, () => this.#connect());
+    });
+  }
+
+  signal(signal: number): void {
+    if (this.#isOver) return;
+    if (signal === constants.signals.SIGINT) this.#kernel?.interrupt();
+    else this.#die(0, signal);
+  }
+
+  read(bytes: Buffer): void {
+    for (const { channel, body } of this.#frames.read(bytes)) {
+      if (this.#kernel !== undefined) this.#kernel.take(channel, body);
+      else if (channel === LAUNCH) this.#say({ op: 'syntax-ready' });
+      else if (channel === CONTROL) {
+        const { id, codes } = JSON.parse(body.toString()) as { id: number; codes: string[] };
+        this.#say({ op: 'parsed', id, parses: codes.map(() => true) });
+      }
+    }
+  }
+
+  closed(): void {
+    this.signal(constants.signals.SIGKILL);
+  }
+
+  #connect(): void {
+    const { path, token } = this.#ports.connection;
+    this.#socket = connectTo(path, this);
+    if (this.#socket === undefined) this.#after(RETRY_MS, () => this.#connect());
+    else this.#socket.arrive(greetingOf(token));
+  }
+
+  #say(...messages: readonly unknown[]): void {
+    if (!this.#isOver) this.#socket?.arrive(Buffer.concat(messages.map(frameOf)));
+  }
+
+  #die(code: number, signal: number | null): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#socket?.arrive('end');
+    this.#world.end(this.life);
+    this.#ports.ended({ words: '', code, signal, outOfMemory: false });
+  }
+
+  #after(delayMs: number, act: () => void): void {
+    this.#world.after(delayMs, act, this.life);
+  }
+}

@@ -1,0 +1,19 @@
+// tier: whole, because it simulates hours of the server's life
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { runSimulation } from './run-simulation.ts';
+
+test('in many long lives with crashes the server keeps what it has acknowledged', async () => {
+  const { isSound, text } = await runSimulation('--seeds', '1001..1300', '--seconds', '20');
+  assert.ok(isSound, text);
+});
+
+test('a server that is never killed keeps its promises, too', async () => {
+  const { isSound, text } = await runSimulation('--seeds', '2001..2040', '--seconds', '20', '--calm');
+  assert.ok(isSound, text);
+});
+
+test('a seed has one trace, however often it is simulated', async () => {
+  const { isSound, text } = await runSimulation('--seeds', '1..4', '--seconds', '5', '--times', '25');
+  assert.ok(isSound, text);
+});

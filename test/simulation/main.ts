@@ -1,0 +1,69 @@
+/** `npm run simulate`: simulates the whole server with its users and crashes, for one seed or for many. */
+import { scriptOptions } from '#test/support/script-options.ts';
+import { editsOf, MUTANTS } from './mutants/list.ts';
+import { simulateHere } from './simulated-process.ts';
+
+const USAGE = `Simulates the server with its users, its kernels, its disk and its crashes in virtual time. One seed decides everything that
+happens, so a failure is repeated by its seed.
+
+Usage: npm run simulate -- [options]
+
+  --seed N           simulates this seed; 1
+  --seeds A..B       simulates all of these seeds
+  --seconds S        for how many simulated seconds users act in each seed; 20
+  --users N          how many users there are; 3
+  --calm             the server is never killed
+  --times N          simulates each seed so often, and fails when its digests differ; 1
+  --mutant NAME      plants a fault before; "--mutant help" lists them
+  --coverage         names the states and events of charts that were not reached
+  --shrink           looks for the least users, seconds and acts with which a seed fails
+  --skip A-B,C-D     leaves out these acts of each user
+  --trace            prints everything that happens
+  -h, --help         shows this text`;
+
+const values = scriptOptions(USAGE, {
+  seed: { type: 'string', default: '1' },
+  seeds: { type: 'string' },
+  seconds: { type: 'string', default: '20' },
+  users: { type: 'string', default: '3' },
+  mutant: { type: 'string' },
+  times: { type: 'string', default: '1' },
+  coverage: { type: 'boolean', default: false },
+  shrink: { type: 'boolean', default: false },
+  skip: { type: 'string', default: '' },
+  calm: { type: 'boolean', default: false },
+  trace: { type: 'boolean', default: false },
+});
+
+if (values.mutant === 'help') {
+  for (const { name, breaks } of MUTANTS) process.stdout.write(`${name.padEnd(32)}${breaks}\n`);
+  process.exit(0);
+}
+simulateHere(values.mutant === undefined ? [] : editsOf(values.mutant));
+const { simulateSeeds } = await import('./simulate-seeds.ts');
+const [first = 1, last = first] = (values.seeds ?? values.seed).split('..').map(Number);
+const isSound = await simulateSeeds({
+  first,
+  last,
+  times: Number(values.times),
+  lists: values.coverage,
+  shrinks: values.shrink,
+  mutant: values.mutant,
+  simulation: {
+    seconds: Number(values.seconds),
+    users: Number(values.users),
+    crashes: !values.calm,
+    keepsTrace: values.trace,
+    skippedActs: partsOf(values.skip),
+  },
+  say: (line) => void process.stdout.write(`${line}\n`),
+});
+process.exit(isSound ? 0 : 1);
+
+function partsOf(text: string): [number, number][] {
+  const parts = text === '' ? [] : text.split(',');
+  return parts.map((part) => {
+    const [first = 0, end = first + 1] = part.split('-').map(Number);
+    return [first, end];
+  });
+}

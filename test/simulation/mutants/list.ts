@@ -1,0 +1,288 @@
+/**
+ * Faults of the past, and faults that would be easy to make: each is an edit of the built text of one module. The simulation has to find
+ * every one. An edit that fits nowhere any more fails its test, so that it is written anew.
+ */
+
+import type { ModuleEdit } from '../hooks.ts';
+
+export interface Mutant {
+  readonly name: string;
+  /** The promise that it breaks. */
+  readonly breaks: string;
+  readonly edits: readonly {
+    /** The module, as it is imported. */
+    readonly module: string;
+    readonly from: string;
+    readonly to: string;
+  }[];
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'acknowledged-before-flush',
+    breaks: 'a reply waits for the flush of what it reports',
+    edits: [
+      {
+        module: '#src/http/edge/exchange.ts',
+        from: 'committed = this.#prepared.isMutation ? this.#context.durable() : this.#observed;',
+        to: 'committed = this.#prepared.isMutation ? undefined : this.#observed;',
+      },
+    ],
+  },
+  {
+    name: 'read-before-flush',
+    breaks: 'a GET shows nothing that a crash could undo',
+    edits: [
+      {
+        module: '#src/http/edge/exchange.ts',
+        from: 'this.#observed = uncommitted;',
+        to: 'this.#observed = undefined;',
+      },
+    ],
+  },
+  {
+    name: 'event-before-flush',
+    breaks: 'no subscriber sees a state that a crash could undo',
+    edits: [
+      {
+        module: '#src/events/commit-gate.ts',
+        from: 'if (after === undefined && this.isEmpty)',
+        to: 'if (this.isEmpty)',
+      },
+    ],
+  },
+  {
+    name: 'event-overtakes',
+    breaks: 'an event that waits for a commit holds all later events',
+    edits: [
+      {
+        module: '#src/events/commit-gate.ts',
+        from: 'if (after === undefined && this.isEmpty)',
+        to: 'if (after === undefined)',
+      },
+    ],
+  },
+  {
+    name: 'snapshot-in-another-commit',
+    breaks: 'the snapshots of actors are in the commit of their turn',
+    edits: [
+      {
+        module: '#src/actors/live-actors.ts',
+        from: '            this.saveMoved();\n            this.#dropPassing();',
+        to: '            if (!this.isLate) { this.isLate = true; setImmediate(() => { store.write(() => this.saveMoved()); this.isLate = false; }); }\n            this.#dropPassing();',
+      },
+    ],
+  },
+  {
+    name: 'end-in-another-commit',
+    breaks: 'the end of a run is in the commit of the turn in which its session ended it',
+    edits: [
+      {
+        module: '#src/notebook/work/run-work.ts',
+        from: 'runs.finish(live.workspaceId, runId, { status, error: failure, output, assets: shelf.assets });',
+        to: 'setTimeout(() => runs.finish(live.workspaceId, runId, { status, error: failure, output, assets: shelf.assets }), 5);',
+      },
+    ],
+  },
+  {
+    name: 'cancel-while-held',
+    breaks: 'a run that is cancelled before its kernel has a command of it never begins',
+    edits: [
+      {
+        module: '#src/notebook/work/work-slot.ts',
+        from: "inFlight.phase = { name: 'held', isCancelled: true };",
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'next-command-after-cancel',
+    breaks: 'a cancelled run begins no further command (d0dc0a6b)',
+    edits: [
+      {
+        module: '#src/notebook/work/work-slot.ts',
+        from: 'done.error === null && !done.interrupted && !phase.isCancelled',
+        to: 'done.error === null && !done.interrupted',
+      },
+    ],
+  },
+  {
+    name: 'kernel-before-commit',
+    breaks: 'a kernel gets code that was sent with a key only once the run is on disk (1c26b891)',
+    edits: [
+      {
+        module: '#src/notebook/executions.ts',
+        from: 'waitsForCommit: context.idempotencyKey !== undefined,',
+        to: 'waitsForCommit: false,',
+      },
+    ],
+  },
+  {
+    name: 'later-code-runs',
+    breaks: 'a run executes the code that was accepted (7ff3091d)',
+    edits: [
+      {
+        module: '#src/notebook/work/run-work.ts',
+        from: '            ...codes,\n',
+        to: '            ...codesOf(cellIds, live.view),\n',
+      },
+    ],
+  },
+  {
+    name: 'second-end',
+    breaks: 'a run that is over stays as it was ended (ca486055)',
+    edits: [
+      {
+        module: '#src/runs/run-repository.ts',
+        from: 'if (!this.actors.tell({ workspaceId, id: runId }, finish))\n            return;',
+        to: 'this.actors.tell({ workspaceId, id: runId }, finish);',
+      },
+    ],
+  },
+  {
+    name: 'key-in-another-commit',
+    breaks: 'the record of a key is in the commit of its request',
+    edits: [
+      {
+        module: '#src/http/edge/exchange.ts',
+        from: 'encoded = this.#encode(reply);\n                this.#attempt.settle(encoded);',
+        to: 'encoded = this.#encode(reply);\n                const attempt = this.#attempt; setTimeout(() => attempt.settle(encoded), 3);',
+      },
+    ],
+  },
+  {
+    name: 'key-is-forgotten',
+    breaks: 'a key whose request is still carried out is refused',
+    edits: [
+      { module: '#src/http/idempotency/idempotency-store.ts', from: 'this.#running.add(running);', to: '' },
+    ],
+  },
+  {
+    name: 'interrupt-of-the-next-command',
+    breaks: 'an interrupt is meant for the command in flight',
+    edits: [
+      {
+        module: '#src/confined/kernel/command-slot.ts',
+        from: 'interruptFrame(this.#inFlight)',
+        to: 'interruptFrame(this.#inFlight + 1)',
+      },
+    ],
+  },
+  {
+    name: 'signal-without-frame',
+    breaks: 'the kernel is told which command a signal is meant for, so that it never hits another one',
+    edits: [
+      {
+        module: '#src/confined/kernel/command-slot.ts',
+        from: 'this.#port.sender.send([interruptFrame(this.#inFlight)], () => this.#port.signal());',
+        to: 'this.#port.signal();',
+      },
+    ],
+  },
+  {
+    name: 'restart-keeps-work',
+    breaks: 'a restored session knows that its kernel died with the server',
+    edits: [
+      {
+        module: '#src/actors/actor-kind.ts',
+        from: 'if (restored !== undefined && snapshot.can(restored))',
+        to: "if (restored !== undefined && address.kind !== 'run' && snapshot.can(restored))",
+      },
+    ],
+  },
+  {
+    name: 'end-before-last-frames',
+    breaks: 'the end of a connection is reported after all of its frames were handled',
+    edits: [
+      {
+        module: '#src/confined/kernel-socket.ts',
+        from: 'this.#hasClosed = true;\n        if (!this.#resting)\n            this.#events.closed();',
+        to: 'this.#hasClosed = true;\n        this.#events.closed();',
+      },
+    ],
+  },
+  {
+    name: 'missed-event-is-skipped',
+    breaks: 'a subscriber that comes back gets every event that it has missed',
+    edits: [
+      {
+        module: '#src/events/catch-up.ts',
+        from: 'const first = ring.indexAfter(seq);',
+        to: 'const first = ring.indexAfter(seq + 1);',
+      },
+    ],
+  },
+  {
+    name: 'lagging-reader-is-forgotten',
+    breaks: 'a subscriber that lagged goes on once its connection takes bytes again',
+    edits: [
+      {
+        module: '#src/http/reply/event-stream.ts',
+        from: 'this.#subscription?.writable();',
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'cancel-without-commit',
+    breaks: 'the cancellation of a stale run is stored',
+    edits: [
+      {
+        module: '#src/runs/run-repository.ts',
+        from: "            status: 'cancelled',\n            output: this.printed.outputOf(workspaceId, runId),",
+        to: "            status: 'failed',\n            output: this.printed.outputOf(workspaceId, runId),",
+      },
+    ],
+  },
+  {
+    name: 'commits-overtake',
+    breaks: 'there is one commit at a time, so none is overtaken by one that depends on it',
+    edits: [
+      {
+        module: '#storage/commit-queue.ts',
+        from: 'if (!this.#isCommitting)',
+        to: 'if (true)',
+      },
+    ],
+  },
+  {
+    name: 'lost-write',
+    breaks: 'a later write of the same record is not forgotten with the flush of an earlier one',
+    edits: [
+      {
+        module: '#storage/store.ts',
+        from: 'if (this.#uncommitted.get(text) === write)',
+        to: 'if (write !== undefined)',
+      },
+    ],
+  },
+  {
+    name: 'stale-update',
+    breaks: 'a notebook is replaced only if it is the one that the writer has read',
+    edits: [
+      {
+        module: '#src/notebook/saved-notebooks.ts',
+        from: 'if (!isSameInstant(updatedAt, expectedUpdatedAt))',
+        to: 'if (false)',
+      },
+    ],
+  },
+  {
+    name: 'environment-stays-occupied',
+    breaks: 'a session that closes releases its environment',
+    edits: [
+      {
+        module: '#src/notebook/notebook-session-actors.ts',
+        from: 'store.decide(() => environments.tell({ workspaceId, id: environmentId }, detach));',
+        to: '',
+      },
+    ],
+  },
+];
+
+/** Returns the edits of a mutant. Throws when there is none of this name. */
+export function editsOf(name: string): ModuleEdit[] {
+  const mutant = MUTANTS.find((one) => one.name === name);
+  if (mutant === undefined) throw new Error(`There is no mutant ${name}.`);
+  return mutant.edits.map(({ module, from, to }) => ({ url: import.meta.resolve(module), from, to }));
+}

@@ -1,0 +1,259 @@
+/** The server of a simulation: its lives one after the other, on one disk. Each life is the real app, and what is around it is not. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { App } from '#src/app/app-interface.ts';
+import { hostMaker } from '#src/app/prerequisites.ts';
+import { createApp } from '#src/app.ts';
+import { loadConfig } from '#src/config.ts';
+import { PlainHost } from '#src/confined/host/plain-host.ts';
+import { openLog, type RootLog } from '#src/core/log.ts';
+import { onUnawaitedFault } from '#src/core/unawaited.ts';
+import { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import { DataDirectory } from '#storage/disk/data-directory.ts';
+import type { Connection } from './http/connection.ts';
+import { serverOf, uws } from './http/uws.ts';
+import { SimulatedZygote } from './kernel/simulated-zygote.ts';
+import { beginLife } from './simulated-process.ts';
+import { diskOf } from './stand-ins/disk.ts';
+import { type Life, OUTSIDE, textOf, type World, world } from './world/world.ts';
+
+export const TOKEN = 'token-of-the-owner-of-everything';
+export const WORKSPACE = 'ws_home';
+const HOST_LOST = 'the kernel host has ended and is started again';
+const UWS = 'uws.cjs';
+/** How many moments pass at most before a crash at one of them. */
+const MAX_POINTS = 12;
+/** The longest text of a field that is repeated in a problem. */
+const MAX_FIELDS_CHARS = 600;
+
+declare global {
+  /** The module that the server loads in place of uWebSockets.js. */
+  var simulatedUws: unknown;
+}
+globalThis.simulatedUws = uws;
+
+export class SimulatedServer {
+  readonly #world: World = world();
+  readonly #folder: string;
+  readonly #settings: Readonly<Record<string, string>>;
+  readonly #connections = new Set<Connection>();
+  #lives = 0;
+  #life: Life = OUTSIDE;
+  #app: App | undefined;
+  #zygotes: SimulatedZygote[] = [];
+  /** How many kernel hosts were killed whose loss the server has not logged yet. */
+  #killedHosts = 0;
+  /** The life that serves; undefined while none does. */
+  up: Life | undefined;
+
+  /** `folder` is empty, and the caller removes it at the end. */
+  constructor(folder: string, settings: Readonly<Record<string, string>> = {}) {
+    this.#folder = folder;
+    this.#settings = settings;
+    writeFileSync(join(folder, UWS), 'module.exports = globalThis.simulatedUws;\n');
+  }
+
+  get lives(): number {
+    return this.#lives;
+  }
+
+  /** Resolves when the server serves. Rejects when it does not start, unless it was killed before. */
+  start(): Promise<void> {
+    const life: Life = { name: `life ${++this.#lives}`, isOver: false };
+    this.#life = life;
+    this.#zygotes = [];
+    beginLife();
+    rmSync(join(this.#folder, 'store'), { recursive: true, force: true }); // its records are on the disk of the world
+    return new Promise((resolve, reject) => {
+      const ready = (app: App) => () => {
+        this.#app = app;
+        this.up = life;
+        this.#world.trace.add('life', `${this.#lives} serves`);
+        resolve();
+      };
+      this.#world.after(
+        0,
+        () => {
+          this.#open().then(
+            (app) => this.#world.after(0, ready(app), OUTSIDE),
+            (error) => this.#world.after(0, () => reject(error), OUTSIDE),
+          );
+        },
+        life,
+      );
+    });
+  }
+
+  /** Sends a request to the present life. */
+  send(connection: Connection): void {
+    this.#connections.add(connection);
+    connection.send(serverOf(connection.life));
+  }
+
+  /** The client has left, or has got everything. */
+  forget(connection: Connection): void {
+    this.#connections.delete(connection);
+  }
+
+  get life(): Life {
+    return this.#life;
+  }
+
+  /** Kills the server. */
+  kill(): void {
+    if (this.#life.isOver) return;
+    this.#world.trace.add('life', `${this.#lives} is killed`);
+    this.#world.count('crashes');
+    this.#leave();
+    for (const zygote of this.#zygotes) zygote.serverDied();
+  }
+
+  /** Kills the server at the edge of its next commit, or after `mostMs` when it commits nothing. */
+  async killAtCommit(mostMs: number): Promise<void> {
+    const disk = diskOf(this.#world);
+    const life = this.#life;
+    await new Promise<void>((resolve) => {
+      const kill = () => {
+        disk.atNextCommit = undefined;
+        tooLate.isCancelled = true;
+        if (!life.isOver) this.kill();
+        resolve();
+      };
+      disk.atNextCommit = kill;
+      const tooLate = this.#world.after(mostMs, kill, OUTSIDE);
+    });
+  }
+
+  /** Kills the server at one of the next moments that `faultPoint` names, or after `mostMs`. */
+  async killAtPoint(mostMs: number): Promise<void> {
+    const life = this.#life;
+    let left = 1 + this.#world.ofFate.below(MAX_POINTS);
+    await new Promise<void>((resolve) => {
+      const kill = () => {
+        this.#world.atFaultPoint = undefined;
+        tooLate.isCancelled = true;
+        if (!life.isOver) this.kill();
+        this.#world.after(0, resolve, OUTSIDE); // it may be called in the life that it ends
+      };
+      this.#world.atFaultPoint = (point) => {
+        if (this.#world.life !== life || --left > 0) return;
+        this.#world.trace.add('point', point);
+        kill();
+      };
+      const tooLate = this.#world.after(mostMs, kill, OUTSIDE);
+    });
+  }
+
+  /** Ends the server in order. */
+  async drain(): Promise<void> {
+    const app = this.#app;
+    if (app === undefined || this.#life.isOver) return;
+    this.#world.trace.add('life', `${this.#lives} drains`);
+    this.#world.count('drains');
+    await new Promise<void>((resolve) => {
+      const end = () => {
+        app[Symbol.asyncDispose]().then(
+          () => this.#world.after(0, resolve, OUTSIDE),
+          (error: unknown) => {
+            this.#world.problem(`a drain has failed: ${textOf(error)}`);
+            this.#world.after(0, resolve, OUTSIDE);
+          },
+        );
+      };
+      this.#world.after(0, end, this.#life);
+    });
+    this.#leave();
+  }
+
+  /** Kills one kernel, if there is one. */
+  killKernel(): void {
+    const kernels = this.#zygotes
+      .flatMap(({ children }) => [...children.values()])
+      .filter(({ kind }) => kind === 'fork');
+    if (kernels.length === 0) return;
+    const kernel = this.#world.ofFate.pick(kernels);
+    this.#world.trace.add('kill', kernel.life.name);
+    this.#world.count('killed kernels');
+    this.#world.after(0, () => kernel.signal(9), kernel.life);
+  }
+
+  /** Kills the kernel host, and all kernels with it. The server starts another one. */
+  killHost(): void {
+    const zygote = this.#zygotes.find(({ alive }) => alive);
+    if (zygote === undefined) return;
+    this.#world.trace.add('kill', 'the kernel host');
+    this.#world.count('killed hosts');
+    this.#killedHosts++;
+    this.#world.after(0, () => zygote.kill(), this.#life);
+  }
+
+  #leave(): void {
+    this.up = undefined;
+    this.#app = undefined;
+    this.#world.end(this.#life);
+    for (const connection of [...this.#connections])
+      if (connection.life === this.#life) connection.serverDied();
+    this.#connections.clear();
+  }
+
+  async #open(): Promise<App> {
+    const folder = this.#folder;
+    const { config } = loadConfig(
+      {
+        TROUPE_DATA_DIR: folder,
+        TROUPE_PORT: '0',
+        TROUPE_PRELOAD: 'false',
+        TROUPE_WARM_UP: 'false',
+        TROUPE_PACKAGES: 'false',
+        TROUPE_WORKERS: '1',
+        TROUPE_DISK_RESERVE_MB: '4',
+        TROUPE_BOOTSTRAP_TOKEN: TOKEN,
+        TROUPE_BOOTSTRAP_WORKSPACE: WORKSPACE,
+        TROUPE_KERNEL_CONFINEMENT: 'off',
+        TROUPE_PYTHON: '/usr/bin/python3',
+        TROUPE_UWEBSOCKETS: join(folder, UWS),
+        ...this.#settings,
+      },
+      { cwd: folder },
+    );
+    const log = this.#openLog();
+    onUnawaitedFault((error, place) => this.#complain(`${place}: ${textOf(error)}`));
+    const directory = DataDirectory.inherited(folder);
+    for (const path of [directory.storePath, directory.runPath])
+      mkdirSync(path, { recursive: true, mode: 0o700 });
+    const makeHost = hostMaker({ config, log, directory, runDir: directory.runPath });
+    const startZygote = SimulatedZygote.starter((zygote) => this.#zygotes.push(zygote));
+    const host = makeHost(false, { startZygote });
+    await host.start();
+    return createApp({
+      config,
+      log,
+      prerequisites: {
+        metrics: new ServerMetrics(),
+        directory,
+        host,
+        plainHost: new PlainHost(() => makeHost(false)), // without packages it is never started
+        kernelsReady: Promise.resolve({ confinement: 'none' }),
+        [Symbol.asyncDispose]: () => host[Symbol.asyncDispose](),
+      },
+      onFatal: (error) => this.#complain(`the store has failed: ${textOf(error)}`),
+    });
+  }
+
+  /** A server that was killed in the middle of a task says nothing any more. */
+  #complain(text: string): void {
+    if (!this.#world.life.isOver) this.#world.problem(text);
+  }
+
+  #openLog(): RootLog {
+    const write = (line: string) => {
+      const { level, msg, time: _, ...fields } = JSON.parse(line) as Record<string, unknown>;
+      this.#world.trace.add('log', `${String(level)} ${String(msg)}`);
+      if ((level !== 'error' && level !== 'fatal') || (msg === HOST_LOST && this.#killedHosts-- > 0)) return;
+      const text = JSON.stringify(fields);
+      // A report for developers, of data that the simulation has made: ASCII, which may be cut anywhere.
+      this.#complain(`the server logged: ${String(msg)} ${text.slice(0, MAX_FIELDS_CHARS)}`);
+    };
+    return openLog({ level: 'info', destination: { write } });
+  }
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { runSimulation } from './run-simulation.ts';
+
+const SEEDS = 15;
+
+test('in many short lives with crashes the server keeps what it has acknowledged', async () => {
+  const { isSound, text, digests } = await runSimulation('--seeds', `1..${SEEDS}`, '--seconds', '4');
+  assert.ok(isSound, text);
+  assert.equal(digests.size, SEEDS);
+});
+
+test('one seed has one trace, in this process and in another one', async () => {
+  const [first, second] = await Promise.all([
+    runSimulation('--seed', '3', '--seconds', '2', '--times', '2'),
+    runSimulation('--seeds', '2..3', '--seconds', '2'),
+  ]);
+  assert.ok(first.isSound, first.text);
+  assert.equal(first.digests.get(3), second.digests.get(3));
+  assert.notEqual(second.digests.get(2), second.digests.get(3));
+});
+
+test('a planted fault is found, and told in no more than sixty lines with the command that repeats it', async () => {
+  const { isSound, text } = await runSimulation(
+    '--seeds',
+    '1..60',
+    '--seconds',
+    '10',
+    '--mutant',
+    'acknowledged-before-flush',
+  );
+  assert.equal(isSound, false, text);
+  const report = text.slice(text.search(/^seed \d+ has \d+ problems:$/m));
+  const lines = report.slice(0, report.indexOf('Again: ')).split('\n');
+  assert.ok(lines.length <= 60, report);
+  assert.match(report, /^Again: npm run simulate -- --seed \d+/m);
+});

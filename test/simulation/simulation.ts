@@ -1,0 +1,241 @@
+/** One seed: a server, its users, what befalls them, and the judgement. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { RunStatus } from '#src/wire/run.ts';
+import { Ledger, type PrintedRun } from './judges/ledger.ts';
+import { SimulatedServer } from './simulated-server.ts';
+import { isAnswer, SimulatedClient } from './users/client.ts';
+import { User } from './users/user.ts';
+import { real } from './world/real.ts';
+import { enter, textOf, World } from './world/world.ts';
+
+export interface SimulationOptions {
+  /** Simulated seconds during which users act. */
+  readonly seconds: number;
+  readonly users?: number;
+  /** Whether the server is killed, drained and restarted. */
+  readonly crashes?: boolean;
+  readonly keepsTrace?: boolean;
+  /** Acts that each user leaves out, by their numbers: from the first one of a part to before its second. */
+  readonly skippedActs?: readonly (readonly [number, number])[];
+}
+
+export interface SimulationReport {
+  readonly seed: number;
+  readonly digest: string;
+  readonly problems: readonly string[];
+  readonly counts: ReadonlyMap<string, number>;
+  readonly turns: number;
+  readonly realWaits: number;
+  readonly simulatedMs: number;
+  readonly realMs: number;
+  readonly lines: readonly string[];
+}
+
+const DEFAULT_USERS = 3;
+const SETTLE_ROUNDS = 60;
+const SETTLE_PAUSE_MS = 250;
+/** Why the server ends, and how often. */
+const KILL = 0.6;
+const DRAIN = 0.8;
+const MAX_DOWN_MS = 500;
+const MAX_WAIT_MS = 500;
+const CALM_MS = 100;
+
+/** Simulates one seed from its beginning to its judgement. One at a time in a process. */
+export async function simulate(seed: number, options: SimulationOptions): Promise<SimulationReport> {
+  const world = new World(seed, options.keepsTrace);
+  enter(world);
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-simulation-'));
+  const startedAt = real.now();
+  try {
+    await world.run(() => new Simulation(world, folder, options).perform());
+  } catch (error) {
+    world.problem(textOf(error));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return {
+    seed,
+    digest: world.trace.digest,
+    problems: world.problems,
+    counts: world.counts,
+    turns: world.turns,
+    realWaits: world.realWaits,
+    simulatedMs: world.nowMs,
+    realMs: real.now() - startedAt,
+    lines: world.trace.lines ?? [],
+  };
+}
+
+interface ListedRun {
+  readonly id: string;
+  readonly status: RunStatus;
+  readonly stale?: boolean;
+}
+
+class Simulation {
+  readonly #world: World;
+  readonly #options: SimulationOptions;
+  readonly #server: SimulatedServer;
+  readonly #client: SimulatedClient;
+  readonly #ledger = new Ledger();
+  readonly #users: User[] = [];
+  #isOver = false;
+
+  constructor(world: World, folder: string, options: SimulationOptions) {
+    this.#world = world;
+    this.#options = options;
+    this.#server = new SimulatedServer(folder);
+    this.#client = new SimulatedClient(this.#server);
+  }
+
+  async perform(): Promise<void> {
+    const { users = DEFAULT_USERS, seconds, crashes = true, skippedActs = [] } = this.#options;
+    const skips = (act: number) => skippedActs.some(([first, end]) => first <= act && act < end);
+    await this.#server.start();
+    for (let at = 0; at < users; at++)
+      this.#users.push(new User(this.#client, this.#ledger, `u${at}`, () => this.#users, skips));
+    const lives = this.#users.map((user) => user.live(() => this.#isOver));
+    const untilMs = this.#world.nowMs + seconds * 1000;
+    if (crashes) await this.#disturb(untilMs);
+    await this.#world.sleep(untilMs - this.#world.nowMs);
+    this.#isOver = true;
+    await Promise.all(lives);
+    await this.#settle();
+    await this.#server.drain();
+  }
+
+  /** Kills and restarts the server, or one of its kernels, now and then. */
+  async #disturb(untilMs: number): Promise<void> {
+    const { ofFate, nature } = this.#world;
+    for (;;) {
+      const pauseMs = -Math.log(1 - ofFate.next()) * nature.crashEveryMs;
+      if (this.#world.nowMs + pauseMs > untilMs) return;
+      await this.#world.sleep(pauseMs);
+      const dice = ofFate.next();
+      if (dice > DRAIN) {
+        if (ofFate.is(0.7)) this.#server.killKernel();
+        else this.#server.killHost();
+        continue;
+      }
+      await (dice > KILL ? this.#server.drain() : this.#kill());
+      await this.#world.sleep(ofFate.next() * MAX_DOWN_MS);
+      await this.#server.start();
+      await this.#inspect();
+    }
+  }
+
+  /** Kills the server, mostly where it matters. */
+  async #kill(): Promise<void> {
+    const { ofFate } = this.#world;
+    if (ofFate.is(0.4)) await this.#server.killAtCommit(MAX_WAIT_MS);
+    else if (ofFate.is(0.6)) await this.#server.killAtPoint(MAX_WAIT_MS);
+    else this.#server.kill();
+  }
+
+  /** Right after a start, while nobody acts: nothing that was acknowledged is missing, and all ways to a run say the same of it. */
+  async #inspect(): Promise<void> {
+    let goOn: () => void = () => undefined;
+    const calm = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    for (const user of this.#users) user.waitFor(calm);
+    await this.#world.sleep(CALM_MS); // for requests that were sent before
+    for (const user of this.#users) await this.#inspectRunsOf(user);
+    goOn();
+  }
+
+  async #inspectRunsOf(user: User): Promise<void> {
+    if (!user.wasOpened) return;
+    const acknowledged = [...user.acknowledged];
+    const listed = await this.#runsOf(user);
+    if (listed === undefined) return;
+    for (const { id, status } of listed) {
+      const one = await this.#client.get(`/api/v3/runs/${id}`);
+      if (isAnswer(one) && one.status === 200 && status !== 'running' && one.json.status !== status)
+        this.#world.problem(`the list says ${status} and the record ${String(one.json.status)} of ${id}`);
+    }
+    const ids = new Set(listed.map(({ id }) => id));
+    for (const id of acknowledged)
+      if (user.acknowledged.has(id) && !ids.has(id))
+        this.#world.problem(`the run ${id} was acknowledged and is missing after a restart`);
+  }
+
+  /** Returns all runs of a user's session; undefined when they cannot be listed. */
+  async #runsOf(user: User): Promise<ListedRun[] | undefined> {
+    const runs: ListedRun[] = [];
+    for (let cursor = ''; ; ) {
+      const after = cursor === '' ? '' : `&after=${encodeURIComponent(cursor)}`;
+      const page = await this.#client.get(`${user.session}/executions`, `limit=100${after}`);
+      if (!isAnswer(page) || page.status !== 200) return undefined;
+      runs.push(...(page.json.items as ListedRun[]));
+      const { nextCursor } = page.json;
+      if (typeof nextCursor !== 'string') return runs;
+      cursor = nextCursor;
+    }
+  }
+
+  /** Ends all runs and judges. */
+  async #settle(): Promise<void> {
+    const printed: PrintedRun[] = [];
+    for (const user of this.#users) {
+      if (user.wasOpened) printed.push(...(await this.#settleUser(user)));
+      const wrong = await user.useOnceMore();
+      if (wrong !== undefined) this.#world.problem(wrong);
+      user.stopFollowing();
+    }
+    await this.#world.sleep(SETTLE_PAUSE_MS);
+    this.#ledger.judge(printed);
+  }
+
+  async #settleUser(user: User): Promise<PrintedRun[]> {
+    let runs = await this.#runsOf(user);
+    for (let round = 0; round < SETTLE_ROUNDS && runs?.some(({ status }) => status === 'running'); round++) {
+      for (const { id, status } of runs)
+        if (status === 'running') {
+          this.#ledger.noteCancel(id);
+          await this.#client.post(`/api/v3/runs/${id}/cancel`, {});
+        }
+      await this.#world.sleep(SETTLE_PAUSE_MS);
+      runs = await this.#runsOf(user);
+    }
+    if (runs === undefined) {
+      this.#world.problem(`the runs of ${user.name} cannot be listed`);
+      return [];
+    }
+    const printed: PrintedRun[] = [];
+    for (const { id, status, stale } of runs) {
+      if (status === 'running') this.#world.problem(`the run ${id} does not end, though it was cancelled`);
+      const one = await this.#client.get(`/api/v3/runs/${id}`);
+      if (!isAnswer(one) || one.json.status !== status) {
+        this.#world.problem(
+          `the list says ${status} of ${id}, and the record is answered with ${JSON.stringify(one)}`,
+        );
+        continue;
+      }
+      const token = /print\(\\"([kt]\w+)\\"\)/.exec(JSON.stringify(one.json.input))?.[1];
+      printed.push({ runId: id, status, token, printed: textsOf(one.json.output) });
+      const isStale = stale === true;
+      this.#ledger.history.push({
+        kind: 'final-run',
+        session: user.notebook!,
+        runId: id,
+        status,
+        isStale,
+        token,
+      });
+    }
+    return printed;
+  }
+}
+
+/** Returns the lines that the cells of a run have printed. */
+function textsOf(output: unknown): string[] {
+  const { parts = [] } = (output ?? {}) as { parts?: { console?: { channel: string; data: string }[] }[] };
+  return parts
+    .flatMap((part) => part.console ?? [])
+    .filter(({ channel }) => channel === 'stdout')
+    .flatMap(({ data }) => data.split('\n').filter((line) => line !== ''));
+}

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { enter, type Life, OUTSIDE, World } from '../world/world.ts';
+import { Disk, type TextRange, textOf } from './disk.ts';
+
+const ALL: TextRange = {
+  start: undefined,
+  end: undefined,
+  reverse: false,
+  limit: Number.POSITIVE_INFINITY,
+  exclusiveStart: false,
+};
+
+function write(value: string, ...key: string[]): Map<string, Buffer> {
+  return new Map([[textOf(key), Buffer.from(value)]]);
+}
+
+async function within(seed: number, act: (world: World, disk: Disk) => Promise<void>): Promise<void> {
+  const world = new World(seed);
+  enter(world);
+  await world.run(() => act(world, new Disk()));
+  assert.deepEqual(world.problems, []);
+}
+
+test('a commit is seen once it is on the disk, and its writer learns of it later', () =>
+  within(1, async (world, disk) => {
+    const committed = disk.commit(write('1', 'a'), OUTSIDE, 5, 1);
+    await world.sleep(4);
+    assert.equal(disk.get('a'), undefined);
+    await committed;
+    assert.equal(disk.get('a')?.toString(), '1');
+    assert.ok(world.nowMs >= 6);
+  }));
+
+test('a crash keeps a prefix of the commits that were under way', async () => {
+  const kept = new Set<number>();
+  for (let seed = 1; seed <= 40; seed++)
+    await within(seed, async (world, disk) => {
+      const life: Life = { name: 'one', isOver: false };
+      for (const name of ['a', 'b', 'c']) void disk.commit(write('1', name), life, 1, 1);
+      world.end(life);
+      await world.sleep(10);
+      const names = [...disk.keysBetween(ALL)].join('');
+      assert.ok('abc'.startsWith(names), names);
+      kept.add(names.length);
+    });
+  assert.deepEqual([...kept].sort(), [0, 1, 2, 3]);
+});
+
+test('ranges go forwards and backwards, without their ends, and stay as they were when they are read', () =>
+  within(2, async (_, disk) => {
+    for (const name of ['a', 'b', 'c', 'd']) await disk.commit(write('1', 'x', name), OUTSIDE, 1, 1);
+    const names = (range: Partial<TextRange>) =>
+      [...disk.keysBetween({ ...ALL, ...range })].map((text) => text.split('\0')[1]).join('');
+    const [low, high] = [textOf(['x']), textOf(['x', new Uint8Array([0xff])])];
+    assert.equal(names({ start: low, end: high }), 'abcd');
+    assert.equal(names({ start: textOf(['x', 'b']), end: textOf(['x', 'd']) }), 'bc');
+    assert.equal(names({ start: textOf(['x', 'b']), end: high, exclusiveStart: true }), 'cd');
+    assert.equal(names({ start: high, end: low, reverse: true, limit: 2 }), 'dc');
+    const reading = disk.keysBetween(ALL);
+    reading.next();
+    await disk.commit(new Map([[textOf(['x', 'b']), undefined]]), OUTSIDE, 1, 1);
+    assert.equal([...reading].length, 3);
+    assert.equal(names({}), 'acd');
+  }));

@@ -1,0 +1,146 @@
+/** The disk of a world: the records of its store in the order of their keys. It outlives the lives of servers. */
+import { createHash } from 'node:crypto';
+import { type Life, OUTSIDE, type World, world } from '../world/world.ts';
+
+/** The writes of a commit, by the texts of their keys. `undefined` removes a record. */
+export type Writes = Map<string, Buffer | undefined>;
+
+export interface TextRange {
+  readonly start: string | undefined;
+  readonly end: string | undefined;
+  readonly reverse: boolean;
+  readonly limit: number;
+  readonly exclusiveStart: boolean;
+}
+
+/** Returns the text of a key, which sorts as LMDB sorts keys. Bytes in a key are the bound after every id. */
+export function textOf(key: readonly (string | Uint8Array)[]): string {
+  return key.map((part) => (typeof part === 'string' ? part : '\uffff')).join('\0');
+}
+
+export class Disk {
+  readonly #values = new Map<string, Buffer>();
+  #keys: string[] = [];
+  /** Whether somebody reads a range of `#keys`, so that they are copied before they change. */
+  #isRead = false;
+  /** Called once, at the edge of the next commit: its life may end there. */
+  atNextCommit: (() => void) | undefined;
+  /** Called after each commit of a life that goes on. */
+  committed: ((writes: Writes) => void) | undefined;
+  /** Commits reach the disk in the order in which they were given. */
+  #lastAtMs = 0;
+  /** A commit of an ended life was lost, so the later ones of that life are lost, too. */
+  readonly #losers = new Set<Life>();
+
+  get(text: string): Buffer | undefined {
+    return this.#values.get(text);
+  }
+
+  get size(): number {
+    return this.#keys.length;
+  }
+
+  /** Resolves, in the life that commits, `newsMs` after the writes are on the disk, which takes `flushMs`. */
+  commit(writes: Writes, life: Life, flushMs: number, newsMs: number): Promise<boolean> {
+    const now = world();
+    this.#lastAtMs = Math.max(this.#lastAtMs, now.nowMs + flushMs);
+    return new Promise((resolve) => {
+      const flush = () => {
+        this.#takeEdge(life);
+        if (life.isOver && (this.#losers.has(life) || now.ofDisk.is(0.5))) {
+          this.#losers.add(life);
+          now.trace.add('disk', 'a commit is lost');
+          now.count('commits lost in crashes');
+          return;
+        }
+        this.#apply(writes);
+        now.trace.add('disk', `${writes.size} ${digestOf(writes)}`);
+        now.count('commits');
+        if (!life.isOver) this.committed?.(writes);
+        now.after(newsMs, () => resolve(true), life);
+      };
+      now.after(this.#lastAtMs - now.nowMs, flush, OUTSIDE);
+    });
+  }
+
+  /** A crash that waits for a commit comes just before it is on the disk, or just after. */
+  #takeEdge(life: Life): void {
+    const end = this.atNextCommit;
+    if (end === undefined || life.isOver) return;
+    this.atNextCommit = undefined;
+    const now = world();
+    if (now.ofFate.is(0.4)) end();
+    else now.after(now.ofFate.next() * 0.02, end, OUTSIDE);
+  }
+
+  #apply(writes: Writes): void {
+    for (const [text, value] of writes) {
+      const isNew = !this.#values.has(text);
+      if (value !== undefined) {
+        if (isNew) this.#change((keys) => keys.splice(indexOf(keys, text), 0, text));
+        this.#values.set(text, value);
+      } else if (!isNew) {
+        this.#change((keys) => keys.splice(indexOf(keys, text), 1));
+        this.#values.delete(text);
+      }
+    }
+  }
+
+  #change(change: (keys: string[]) => void): void {
+    if (this.#isRead) this.#keys = [...this.#keys];
+    this.#isRead = false;
+    change(this.#keys);
+  }
+
+  /** Yields the keys of a range as they are now. */
+  *keysBetween({ start, end, reverse, limit, exclusiveStart }: TextRange): Generator<string> {
+    this.#isRead = true;
+    const keys = this.#keys;
+    const step = reverse ? -1 : 1;
+    let at = reverse ? lastUpTo(keys, start) : start === undefined ? 0 : indexOf(keys, start);
+    for (let given = 0; given < limit; at += step) {
+      const text = keys[at];
+      if (text === undefined) return;
+      if (end !== undefined && (reverse ? text <= end : text >= end)) return;
+      if (exclusiveStart && text === start) continue;
+      given++;
+      yield text;
+    }
+  }
+}
+
+/** Returns the place of the first key that is not before `text`. */
+function indexOf(keys: readonly string[], text: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (keys[middle]! < text) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function lastUpTo(keys: readonly string[], text: string | undefined): number {
+  if (text === undefined) return keys.length - 1;
+  const at = indexOf(keys, text);
+  return keys[at] === text ? at : at - 1;
+}
+
+function digestOf(writes: Writes): string {
+  const hash = createHash('md5');
+  for (const [text, value] of writes) hash.update(text).update(value ?? '');
+  return hash.digest('hex');
+}
+
+const disks = new WeakMap<World, Disk>();
+
+/** Returns the disk of a world. */
+export function diskOf(of: World): Disk {
+  let disk = disks.get(of);
+  if (disk === undefined) {
+    disk = new Disk();
+    disks.set(of, disk);
+  }
+  return disk;
+}

@@ -1,0 +1,124 @@
+/** Requests of one client to the simulated server. */
+import { Connection, type RequestHead } from '../http/connection.ts';
+import { type SimulatedServer, TOKEN, WORKSPACE } from '../simulated-server.ts';
+import { type World, world } from '../world/world.ts';
+
+/** An answer. */
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * `unknown`: the connection has ended, and nobody knows whether the request was carried out. `refused`: nobody listened, so it was not.
+ */
+export type Outcome = Answer | 'unknown' | 'refused';
+
+interface Asked {
+  readonly body?: unknown;
+  readonly query?: string;
+  readonly key?: string | undefined;
+  /** The client leaves before the answer, after this time. */
+  readonly leavesAfterMs?: number | undefined;
+}
+
+const NOTHING: Answer['json'] = {};
+
+export class SimulatedClient {
+  readonly #server: SimulatedServer;
+  readonly #world: World = world();
+
+  constructor(server: SimulatedServer) {
+    this.#server = server;
+  }
+
+  get server(): SimulatedServer {
+    return this.#server;
+  }
+
+  get(path: string, query?: string): Promise<Outcome> {
+    return this.ask('GET', path, query === undefined ? {} : { query });
+  }
+
+  post(path: string, body: unknown, more: Omit<Asked, 'body'> = {}): Promise<Outcome> {
+    return this.ask('POST', path, { body, ...more });
+  }
+
+  ask(method: string, path: string, { body, query, key, leavesAfterMs }: Asked = {}): Promise<Outcome> {
+    const bytes = body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
+    const head = { method, path, query, headers: headersOf(body === undefined ? undefined : bytes, key) };
+    this.#world.trace.add('send', `${method} ${path} ${key ?? ''} ${bytes.toString()}`);
+    this.#world.count('operations');
+    return new Promise((resolve) => {
+      const chunks: Buffer[] = [];
+      let status = 0;
+      const settle = (outcome: Outcome) => {
+        this.#server.forget(connection);
+        const shown = typeof outcome === 'string' ? outcome : `${outcome.status} ${outcome.text}`;
+        this.#world.trace.add('answer', `${method} ${path} ${shown}`);
+        if (typeof outcome === 'object' && outcome.status >= 400)
+          this.#world.count(`answer ${outcome.status} ${String(outcome.json.code ?? '')}`);
+        resolve(outcome);
+      };
+      const connection = new Connection(this.#server.life, head, bytes, {
+        head: (given) => {
+          status = given;
+        },
+        chunk: (chunk) => void chunks.push(chunk),
+        ended: () => settle(answerOf(status, Buffer.concat(chunks).toString())),
+        broken: () => settle('unknown'),
+        refused: () => settle('refused'),
+      });
+      this.#server.send(connection);
+      if (leavesAfterMs === undefined) return;
+      this.#world.after(leavesAfterMs, () => {
+        if (connection.isOver) return;
+        connection.leave();
+        settle('unknown');
+      });
+    });
+  }
+
+  /** Opens a stream of events. */
+  open(path: string, lastEventId: string, reader: ConstructorParameters<typeof Connection>[3]): Connection {
+    const headers = {
+      ...headersOf(undefined, undefined),
+      ...(lastEventId === '' ? {} : { 'last-event-id': lastEventId }),
+    };
+    const connection = new Connection(
+      this.#server.life,
+      { method: 'GET', path, headers },
+      Buffer.alloc(0),
+      reader,
+    );
+    this.#world.trace.add('follow', `${path} ${lastEventId}`);
+    this.#world.count('operations');
+    this.#server.send(connection);
+    return connection;
+  }
+}
+
+function headersOf(bytes: Buffer | undefined, key: string | undefined): RequestHead['headers'] {
+  return {
+    authorization: `Bearer ${TOKEN}`,
+    'service-workspace-id': WORKSPACE,
+    ...(bytes === undefined
+      ? {}
+      : { 'content-type': 'application/json', 'content-length': String(bytes.length) }),
+    ...(key === undefined ? {} : { 'idempotency-key': key }),
+  };
+}
+
+function answerOf(status: number, text: string): Answer {
+  try {
+    return { status, text, json: JSON.parse(text) as Answer['json'] };
+  } catch {
+    return { status, text, json: NOTHING };
+  }
+}
+
+/** Returns whether the server has answered, and not only said that it cannot. */
+export function isAnswer(outcome: Outcome): outcome is Answer {
+  return typeof outcome === 'object' && outcome.status !== 503;
+}

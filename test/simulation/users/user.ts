@@ -1,0 +1,424 @@
+/**
+ * A user with one notebook, its session, and a second notebook that serves as a register. What it does next is drawn. It must not know
+ * more about the server than answers and events.
+ */
+
+import type { Ledger } from '../judges/ledger.ts';
+import { EXIT, FAIL, HANG, print, sleep } from '../kernel/cell-code.ts';
+import { type Nature, type World, world } from '../world/world.ts';
+import { isAnswer, type Outcome, type SimulatedClient } from './client.ts';
+import { Follower } from './follower.ts';
+
+/** The cells of the notebook. Requests bring the code of the first ones; the last one is edited and runs as it is. */
+const SENT_CELLS = ['a', 'b'] as const;
+const EDITED_CELL = 'c';
+const FIRST_TITLE = 'first';
+/** Answers to a run or an edit that a user in a hurry has to expect. */
+const EXPECTED = new Set([202, 404, 409, 429]);
+const RECENT_RUNS = 5;
+const ATTEMPTS = 6;
+const PATIENT_ATTEMPTS = 200;
+const LAST_ATTEMPTS = 80;
+const LAST_PAUSE_MS = 250;
+/** How long after the acceptance of its cancellation a run may still be running: more than the server needs to kill its kernel. */
+const CANCEL_PATIENCE_MS = 8000;
+
+export class User {
+  readonly name: string;
+  notebook: string | undefined;
+  register: string | undefined;
+  /** Whether its session was opened at least once. */
+  wasOpened = false;
+  /** The runs that the server has acknowledged, and that were not deleted. */
+  readonly acknowledged = new Set<string>();
+  readonly #client: SimulatedClient;
+  readonly #ledger: Ledger;
+  readonly #others: () => readonly User[];
+  readonly #skips: (act: number) => boolean;
+  #acts = 0;
+  readonly #world: World = world();
+  readonly #nature: Nature = world().nature;
+  readonly #random = world().ofUsers.fork();
+  #environment: string | undefined;
+  #isOpen = false;
+  #follower: Follower | undefined;
+  #recent: string[] = [];
+  #count = 0;
+  #calm: Promise<void> | undefined;
+
+  constructor(
+    client: SimulatedClient,
+    ledger: Ledger,
+    name: string,
+    others: () => readonly User[],
+    skips: (act: number) => boolean,
+  ) {
+    this.#skips = skips;
+    this.#client = client;
+    this.#ledger = ledger;
+    this.name = name;
+    this.#others = others;
+  }
+
+  get session(): string {
+    return `/api/v3/notebook-sessions/${this.notebook}`;
+  }
+
+  /** The user does nothing until this resolves, because somebody compares what the server says. */
+  waitFor(calm: Promise<void>): void {
+    this.#calm = calm;
+  }
+
+  stopFollowing(): void {
+    this.#follower?.stop();
+  }
+
+  /**
+   * At the very end, when nothing else happens: the session can be opened and takes a run, whose end reaches the subscriber. Resolves
+   * with what is wrong; undefined when all is well.
+   */
+  async useOnceMore(): Promise<string | undefined> {
+    const follower = this.#follower;
+    if (follower === undefined) return undefined;
+    follower.rest();
+    let answer: Outcome = 'unknown';
+    for (let attempt = 0; attempt < LAST_ATTEMPTS; attempt++) {
+      if (!this.#isOpen) await this.#open();
+      const body = { type: 'cells', cells: [{ cellId: SENT_CELLS[0], code: print(`last-${this.name}`) }] };
+      answer = await this.#client.post(`${this.session}/executions`, body);
+      if (isAnswer(answer) && answer.json.code === 'session_closed') this.#isOpen = false;
+      if (isAnswer(answer) && answer.status === 202) break;
+      await this.#world.sleep(LAST_PAUSE_MS);
+    }
+    if (!isAnswer(answer) || answer.status !== 202) {
+      const shown = typeof answer === 'string' ? answer : `${answer.status} ${answer.text}`;
+      return `the session of ${this.name} takes no run any more: ${shown}`;
+    }
+    const runId = String(answer.json.runId);
+    for (let attempt = 0; attempt < LAST_ATTEMPTS; attempt++) {
+      const run = await this.#client.get(`/api/v3/runs/${runId}`);
+      const isOver = isAnswer(run) && run.json.status !== 'running';
+      if (isOver && this.#ledger.hasSeenEnd(this.name, runId)) return undefined;
+      if (isOver && attempt === LAST_ATTEMPTS - 1)
+        return `the end of the run ${runId} does not reach the subscriber ${this.name}`;
+      await this.#world.sleep(LAST_PAUSE_MS);
+    }
+    return `the last run ${runId} of ${this.name} does not end`;
+  }
+
+  /** Acts until `isOver` returns true. */
+  async live(isOver: () => boolean): Promise<void> {
+    while (!isOver()) {
+      await this.#world.sleep(-Math.log(1 - this.#random.next()) * this.#nature.thinkMs);
+      await this.#calm;
+      if (!isOver() && !(this.#isOpen && this.#skips(this.#acts++))) await this.#act();
+    }
+  }
+
+  async #act(): Promise<void> {
+    if (this.notebook === undefined) return this.#create();
+    if (this.register === undefined) return this.#createRegister();
+    if (this.#environment === undefined) return this.#createEnvironment();
+    if (!this.#isOpen) return this.#open();
+    if (this.#random.is(this.#nature.bursts)) return this.#burst();
+    const dice = this.#random.next();
+    if (dice < 0.38) return this.#execute();
+    if (dice < 0.45) return this.#executePresent();
+    if (dice < 0.6) return this.#cancel(this.#recent.at(-1));
+    if (dice < 0.7) return this.#read();
+    if (dice < 0.82) return this.#edit();
+    if (dice < 0.91) return this.#write();
+    if (dice < 0.93) return this.#interrupt();
+    if (dice < 0.95) return this.#deleteRun();
+    if (dice < 0.97) return this.#sleepAndWake();
+    return this.#close();
+  }
+
+  // ── Beginnings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #create(): Promise<void> {
+    const cells = [...SENT_CELLS, EDITED_CELL].map((id) => ({
+      cell_id: id,
+      code: print(`${this.name}-${id}`),
+    }));
+    const serialization = { app: { options: { app_title: this.name } }, cells };
+    this.notebook = await this.#created('/api/v3/notebooks', { serialization }, 'id', 'nb');
+    if (this.notebook !== undefined)
+      for (const { cell_id } of cells)
+        this.#ledger.noteCode(this.#cell(cell_id), `${this.name}-${cell_id}`)();
+  }
+
+  async #createRegister(): Promise<void> {
+    const serialization = { app: { options: { app_title: FIRST_TITLE } }, cells: [] };
+    this.register = await this.#created('/api/v3/notebooks', { serialization }, 'id', 'register');
+  }
+
+  async #createEnvironment(): Promise<void> {
+    this.#environment = await this.#created(
+      '/api/v3/execution-environments',
+      {},
+      'environmentId',
+      'environment',
+    );
+  }
+
+  /** Creates something once, however often the request has to be sent. Returns a member of the answer. */
+  async #created(path: string, body: object, member: string, key: string): Promise<string | undefined> {
+    for (let attempt = 0; attempt < PATIENT_ATTEMPTS; attempt++) {
+      const answer = await this.#client.post(path, body, { key: `${this.name}-${key}` });
+      if (isAnswer(answer) && answer.status === 201) return String(answer.json[member]);
+      if (isAnswer(answer)) {
+        this.#complain('the creation', answer);
+        return undefined;
+      }
+      await this.#pause();
+    }
+    return undefined;
+  }
+
+  async #open(): Promise<void> {
+    const body = { notebookId: this.notebook, environmentId: this.#environment };
+    const answer = await this.#client.post('/api/v3/notebook-sessions', body);
+    if (!isAnswer(answer)) return;
+    if (answer.status !== 202 && answer.status !== 409) return this.#complain('the opening', answer);
+    this.#isOpen = true;
+    this.wasOpened = true;
+    this.#follower ??= new Follower(this.#client, this.#ledger, this.name, this.notebook!);
+  }
+
+  async #close(): Promise<void> {
+    this.#ledger.noteStop(this.notebook!);
+    const answer = await this.#client.ask('DELETE', this.session);
+    if (isAnswer(answer) && answer.status === 200) this.#isOpen = false;
+    this.#requireSound('the closing', answer);
+  }
+
+  async #sleepAndWake(): Promise<void> {
+    this.#requireSound('the hibernation', await this.#client.post(`${this.session}/hibernate`, {}));
+    await this.#world.sleep(this.#random.next() * this.#nature.thinkMs);
+    this.#requireSound('the waking', await this.#client.post(`${this.session}/wake`, {}));
+  }
+
+  // ── Runs ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Runs a cell with code of its own, with or without settings and a key. With a key it is sent again until there is an answer. */
+  async #execute(cancels = this.#random.is(0.4)): Promise<void> {
+    const hasKey = this.#random.is(0.6);
+    const token = `${hasKey ? 'k' : 't'}${this.name}x${++this.#count}`;
+    const key = hasKey ? `${this.name}-${this.#count}` : undefined;
+    const cellId = this.#random.pick(SENT_CELLS);
+    const config = this.#random.is(0.3) ? { hideCode: this.#random.is(0.5) } : undefined;
+    const cell = { cellId, code: `${print(token)}\n${this.#shape()}`, ...(config && { config }) };
+    const timeoutS = this.#random.is(0.05) ? 1 : undefined;
+    const body = { type: 'cells', cells: [cell], ...(timeoutS && { timeoutS }) };
+    const known = this.#ledger.noteCode(this.#cell(cellId), token);
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const fromMs = this.#world.nowMs;
+      const leavesAfterMs = this.#random.is(0.05) ? this.#random.next() * 10 : undefined;
+      const outcome = await this.#client.post(`${this.session}/executions`, body, { key, leavesAfterMs });
+      const span = { from: fromMs, to: this.#world.nowMs };
+      const submission = { kind: 'submission', session: this.notebook!, token, ...span } as const;
+      if (isAnswer(outcome) && outcome.status === 202) {
+        known();
+        const runId = this.#accepted(outcome.json.runId);
+        this.#ledger.history.push({ ...submission, key: key ?? token, answer: { runId } });
+        if (cancels) await this.#cancelSoon(runId);
+        return;
+      }
+      if (isAnswer(outcome)) return this.#requireExpected('a run', outcome);
+      this.#ledger.history.push({ ...submission, key: key ?? token, answer: 'unknown' });
+      if (key === undefined) return;
+      await this.#pause();
+      await this.#calm;
+    }
+  }
+
+  /** Runs a cell as it is. */
+  async #executePresent(): Promise<void> {
+    const fromMs = this.#world.nowMs;
+    const body = { type: 'cells', cells: [{ cellId: EDITED_CELL }] };
+    const outcome = await this.#client.post(`${this.session}/executions`, body);
+    if (!isAnswer(outcome)) return;
+    if (outcome.status !== 202) return this.#requireExpected('a run', outcome);
+    const runId = this.#accepted(outcome.json.runId);
+    this.#ledger.notePresentRun(runId, this.#cell(EDITED_CELL), fromMs);
+    if (this.#random.is(0.3)) await this.#cancelSoon(runId);
+  }
+
+  #shape(): string {
+    const quick = ['', '', sleep(5), sleep(40), sleep(300), HANG, HANG, `${sleep(20)}\n${sleep(20)}`, FAIL];
+    return this.#random.is(0.02) ? EXIT : this.#random.pick(quick);
+  }
+
+  #accepted(given: unknown): string {
+    const runId = String(given);
+    this.acknowledged.add(runId);
+    this.#recent = [...this.#recent.slice(1 - RECENT_RUNS), runId];
+    return runId;
+  }
+
+  async #cancelSoon(runId: string): Promise<void> {
+    if (this.#random.is(0.5)) await this.#world.sleep(this.#random.next() * 3);
+    await this.#cancel(runId);
+  }
+
+  async #cancel(runId: string | undefined): Promise<void> {
+    if (runId === undefined) return;
+    const fromMs = this.#world.nowMs;
+    this.#ledger.noteCancel(runId);
+    const answer = await this.#client.post(`/api/v3/runs/${runId}/cancel`, {});
+    if (!isAnswer(answer)) return;
+    this.#ledger.history.push({ kind: 'cancel', runId, from: fromMs, to: this.#world.nowMs });
+    this.#requireSound('a cancellation', answer);
+    if (answer.status === 202) this.#expectEnd(runId);
+  }
+
+  /** A cancelled run ends soon, unless the server does not live that long. */
+  #expectEnd(runId: string): void {
+    const { server } = this.#client;
+    const { life } = server;
+    this.#world.after(CANCEL_PATIENCE_MS, () => {
+      if (server.up !== life) return;
+      void this.#client.get(`/api/v3/runs/${runId}`).then((answer) => {
+        if (!isAnswer(answer) || server.up !== life || answer.json.status !== 'running') return;
+        this.#world.problem(
+          `the run ${runId} still runs ${CANCEL_PATIENCE_MS / 1000} s after its cancellation was accepted`,
+        );
+      });
+    });
+  }
+
+  async #interrupt(): Promise<void> {
+    this.#ledger.noteStop(this.notebook!);
+    this.#requireSound('an interruption', await this.#client.post(`${this.session}/interrupt`, {}));
+  }
+
+  async #read(): Promise<void> {
+    const all = [...this.acknowledged];
+    if (all.length === 0) return;
+    const runId = this.#random.is(0.5) ? (this.#recent.at(-1) ?? all[0]!) : this.#random.pick(all);
+    const fromMs = this.#world.nowMs;
+    const answer = await this.#client.get(`/api/v3/runs/${runId}`);
+    if (!isAnswer(answer) || !this.acknowledged.has(runId)) return;
+    if (answer.status !== 200) return this.#complain(`the acknowledged run ${runId}`, answer);
+    const status = answer.json.status as 'running' | 'completed' | 'failed' | 'cancelled';
+    const span = { from: fromMs, to: this.#world.nowMs };
+    this.#ledger.history.push({
+      kind: 'run-read',
+      runId,
+      status,
+      isStale: answer.json.stale === true,
+      ...span,
+    });
+  }
+
+  /** Deletes a run that has no key and whose end nobody waits for. */
+  async #deleteRun(): Promise<void> {
+    const runId = this.#recent[0];
+    if (runId === undefined || this.#ledger.history.some((entry) => isAbout(entry, runId))) return;
+    this.acknowledged.delete(runId);
+    this.#recent = this.#recent.filter((id) => id !== runId);
+    const answer = await this.#client.ask('DELETE', `/api/v3/runs/${runId}`);
+    if (isAnswer(answer) && answer.status === 409) this.acknowledged.add(runId);
+    this.#requireSound('the deletion of a run', answer);
+  }
+
+  // ── Edits ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Gives the cell that runs as it is another code. */
+  async #edit(
+    cellId: string = this.#random.is(0.7) ? EDITED_CELL : this.#random.pick(SENT_CELLS),
+  ): Promise<void> {
+    const token = `e${this.name}x${++this.#count}`;
+    const known = this.#ledger.noteCode(this.#cell(cellId), token);
+    const code = `${print(token)}\n${this.#random.is(0.3) ? HANG : sleep(4)}`;
+    const outcome = await this.#client.post(`${this.session}/changes`, {
+      changes: [{ type: 'set-code', cellId, code }],
+    });
+    if (!isAnswer(outcome)) return;
+    if (outcome.status === 200) known();
+    else this.#requireExpected('an edit', outcome);
+  }
+
+  /** An edit, a run and its cancellation, close together. */
+  async #burst(): Promise<void> {
+    const acts = [this.#edit()];
+    await this.#world.sleep(this.#random.next() * 3);
+    acts.push(this.#random.is(0.5) ? this.#execute(true) : this.#executePresent());
+    if (this.#random.is(0.5)) acts.push(this.#edit());
+    if (this.#random.is(0.3)) acts.push(this.#interrupt());
+    await Promise.all(acts);
+  }
+
+  /** Writes somebody's register, on condition that nobody has written it since it was read. */
+  async #write(): Promise<void> {
+    const { register } = this.#random.pick(this.#others());
+    if (register === undefined) return;
+    const path = `/api/v3/notebooks/${register}`;
+    const readFromMs = this.#world.nowMs;
+    const read = await this.#client.get(path);
+    if (!isAnswer(read) || read.status !== 200) return;
+    const expected = String(read.json.updatedAt);
+    const title = titleOf(read.json);
+    const readSpan = { from: readFromMs, to: this.#world.nowMs };
+    if (title !== FIRST_TITLE)
+      this.#ledger.history.push({
+        kind: 'register-read',
+        register,
+        version: expected,
+        token: title,
+        ...readSpan,
+      });
+    const token = `w${this.name}x${++this.#count}`;
+    const fromMs = this.#world.nowMs;
+    const serialization = { app: { options: { app_title: token } }, cells: [] };
+    const outcome = await this.#client.ask('PATCH', path, {
+      body: { expectedUpdatedAt: expected, serialization },
+    });
+    if (outcome === 'refused') return;
+    const answer = writeAnswer(outcome);
+    if (answer === undefined) return this.#complain('a write', outcome);
+    const span = { from: fromMs, to: this.#world.nowMs };
+    this.#ledger.history.push({ kind: 'register-write', register, expected, token, answer, ...span });
+  }
+
+  // ── Complaints ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #cell(cellId: string): string {
+    return `${this.name}/${cellId}`;
+  }
+
+  #pause(): Promise<void> {
+    return this.#world.sleep(20 + this.#random.next() * 300);
+  }
+
+  #requireExpected(what: string, outcome: Outcome): void {
+    if (typeof outcome === 'object' && !EXPECTED.has(outcome.status)) this.#complain(what, outcome);
+  }
+
+  #requireSound(what: string, outcome: Outcome): void {
+    if (isAnswer(outcome) && outcome.status >= 500) this.#complain(what, outcome);
+  }
+
+  #complain(what: string, outcome: Outcome): void {
+    const shown = typeof outcome === 'string' ? outcome : `${outcome.status} ${outcome.text}`;
+    this.#world.problem(`${what} was answered with ${shown}`);
+  }
+}
+
+function isAbout(entry: object, runId: string): boolean {
+  return (
+    'answer' in entry && typeof entry.answer === 'object' && JSON.stringify(entry.answer).includes(runId)
+  );
+}
+
+function titleOf(json: Readonly<Record<string, unknown>>): string {
+  const { serialization } = json as { serialization: { app: { options: { app_title: string } } } };
+  return serialization.app.options.app_title;
+}
+
+function writeAnswer(outcome: Outcome): { readonly version: string } | 'conflict' | 'unknown' | undefined {
+  if (!isAnswer(outcome)) return 'unknown';
+  if (outcome.status === 409) return 'conflict';
+  return outcome.status === 200 ? { version: String(outcome.json.updatedAt) } : undefined;
+}

@@ -1,0 +1,301 @@
+/**
+ * The simulated world: virtual time, one queue of tasks, chance that one seed decides, and a trace of everything that happens.
+ *
+ * Each task is one callback of a real `setImmediate`, so Node.js itself runs promises, `nextTick` and `queueMicrotask` after it, in
+ * the order of a real server. Tasks belong to a life: a life that is over runs no more. Something real that a task needs, such as the
+ * loading of a module, stops the world until it is there (`stopWorldFor`).
+ */
+import { createHash } from 'node:crypto';
+import { SeededRandom } from '#test/support/random.ts';
+import { real } from './real.ts';
+import { TaskHeap } from './task-heap.ts';
+
+/** 15 January 2027, the beginning of every simulation. */
+export const EPOCH_MS = 1_800_000_000_000;
+
+/** One life of a process of the world. `OUTSIDE` is everything that is no part of a server. */
+export interface Life {
+  readonly name: string;
+  isOver: boolean;
+}
+
+export const OUTSIDE: Life = { name: 'outside', isOver: false };
+
+/** Something that happens at a time. */
+export interface Task {
+  readonly atMs: number;
+  /** Orders tasks of the same time. */
+  readonly number: number;
+  readonly life: Life;
+  readonly act: () => void;
+  isCancelled: boolean;
+}
+
+/** The nature of one world. Each seed draws its own, so that together the seeds try many. */
+export interface Nature {
+  readonly flushMs: number;
+  readonly slowFlush: number;
+  readonly netMs: number;
+  readonly slowNet: number;
+  readonly kernelMs: number;
+  readonly slowKernel: number;
+  readonly editMs: number;
+  readonly thinkMs: number;
+  readonly bursts: number;
+  readonly crashEveryMs: number;
+  /** How many callbacks one turn of the event loop may take before its `setImmediate` phase. */
+  readonly crowd: number;
+}
+
+/** The longest time of a task of which nobody knows better. A server of this project has turns of some ten microseconds. */
+const MAX_TURN_MS = 0.05;
+/** A world in which nothing is left to happen waits this long for something real before it gives up. */
+const IDLE_LIMIT_MS = 5000;
+
+export class World {
+  readonly seed: number;
+  /** Milliseconds since the beginning. */
+  nowMs = 0;
+  /** The life whose task runs. */
+  life = OUTSIDE;
+  readonly nature: Nature;
+  /** The chance that the server draws from. */
+  readonly ofServer: SeededRandom;
+  readonly ofNet: SeededRandom;
+  readonly ofDisk: SeededRandom;
+  readonly ofKernels: SeededRandom;
+  readonly ofUsers: SeededRandom;
+  readonly ofFate: SeededRandom;
+  readonly #ofTurns: SeededRandom;
+  readonly trace: Trace;
+  /** Called at each moment at which the code of the server lets tests crash it. */
+  atFaultPoint: ((point: string) => void) | undefined;
+  /** Faults of the server, or of this simulation. */
+  readonly problems: string[] = [];
+  readonly counts = new Map<string, number>();
+  turns = 0;
+  /** How often the world waited for something real that nobody has announced, which makes a trace depend on chance. */
+  realWaits = 0;
+  readonly #tasks = new TaskHeap();
+  #immediates: Task[] = [];
+  #checking: Task[] = [];
+  #left = 1;
+  #number = 0;
+  #stopped = 0;
+  /** Whether tasks happen. */
+  isRunning = false;
+  #isOver = false;
+  #work: Promise<unknown> = Promise.resolve();
+  #resume: (() => void) | undefined;
+
+  constructor(seed: number, keepsTrace = false) {
+    this.seed = seed;
+    const random = new SeededRandom(seed);
+    [this.ofServer, this.ofNet, this.ofDisk, this.ofKernels] = [
+      random.fork(),
+      random.fork(),
+      random.fork(),
+      random.fork(),
+    ];
+    [this.ofUsers, this.ofFate, this.#ofTurns] = [random.fork(), random.fork(), random.fork()];
+    this.nature = natureOf(random.fork());
+    this.trace = new Trace(this, keepsTrace);
+  }
+
+  /** Counts something that happened, for the report. */
+  count(what: string, times = 1): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + times);
+  }
+
+  problem(text: string): void {
+    this.problems.push(text);
+    this.trace.add('PROBLEM', text);
+  }
+
+  /** Runs `act` as a task of `life` after `delayMs`. */
+  after(delayMs: number, act: () => void, life = this.life): Task {
+    const task = {
+      atMs: this.nowMs + Math.max(0, delayMs),
+      number: this.#number++,
+      life,
+      act,
+      isCancelled: false,
+    };
+    this.#tasks.push(task);
+    return task;
+  }
+
+  /** Runs `act` in the `setImmediate` phase of this turn of the event loop. */
+  immediately(act: () => void): Task {
+    const task = { atMs: this.nowMs, number: this.#number++, life: this.life, act, isCancelled: false };
+    this.#immediates.push(task);
+    return task;
+  }
+
+  /** Resolves after a time, in the life of the caller. */
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.after(ms, resolve));
+  }
+
+  /** Ends a life at once: nothing of it happens any more. */
+  end(life: Life): void {
+    life.isOver = true;
+    this.#tasks.removeWhere((task) => task.life === life);
+  }
+
+  /** Stops the world until something real has happened, such as the loading of a module. Several happen one after the other. */
+  stopWorldFor<T>(act: () => T | Promise<T>): Promise<T> {
+    this.#stopped++;
+    const result = this.#work.then(act);
+    const goOn = () => {
+      // After the code that waited for the result.
+      real.setImmediate(() => {
+        if (--this.#stopped === 0) this.#resume?.();
+      });
+    };
+    this.#work = result.then(goOn, goOn);
+    return result;
+  }
+
+  /** Lets the world happen until `main`, a task outside of all servers, has ended. */
+  run(main: () => Promise<void>): Promise<void> {
+    this.isRunning = true;
+    return new Promise((resolve) => {
+      let idleSinceMs: number | undefined;
+      const pump = (): void => {
+        this.#resume = undefined;
+        if (this.#isOver) {
+          this.isRunning = false;
+          resolve();
+          return;
+        }
+        if (this.#stopped > 0) {
+          this.#resume = () => void real.setImmediate(pump);
+          return;
+        }
+        const task = this.#next();
+        if (task !== undefined) {
+          idleSinceMs = undefined;
+          this.#perform(task);
+          real.setImmediate(pump);
+          return;
+        }
+        idleSinceMs ??= real.now();
+        this.realWaits++;
+        if (real.now() - idleSinceMs > IDLE_LIMIT_MS) {
+          this.problem('nothing is left to happen, and the simulation is not over');
+          this.#isOver = true;
+        }
+        real.setTimeout(pump, 1);
+      };
+      this.after(
+        0,
+        () => {
+          main()
+            .catch((error: unknown) => this.problem(`the simulation itself failed: ${textOf(error)}`))
+            .finally(() => {
+              this.#isOver = true;
+            });
+        },
+        OUTSIDE,
+      );
+      real.setImmediate(pump);
+    });
+  }
+
+  /** Takes the error of a task, which would have ended a real process. */
+  uncaught(error: unknown): void {
+    if (this.life.isOver) return; // it was killed in the middle of a task
+    this.problem(`an error that nothing caught, in ${this.life.name}: ${textOf(error)}`);
+  }
+
+  #perform({ life, act, atMs }: Task): void {
+    this.life = life;
+    this.nowMs = Math.max(this.nowMs, atMs) + this.#ofTurns.next() * MAX_TURN_MS;
+    this.turns++;
+    try {
+      act();
+    } catch (error) {
+      this.uncaught(error);
+    }
+  }
+
+  /** Returns the next task as an event loop takes them: what is due, up to a number, then what `setImmediate` was given until then. */
+  #next(): Task | undefined {
+    for (;;) {
+      const task = this.#take();
+      if (task === undefined || (!task.isCancelled && !task.life.isOver)) return task;
+    }
+  }
+
+  #take(): Task | undefined {
+    const checked = this.#checking.shift();
+    if (checked !== undefined) return checked;
+    const first = this.#tasks.first;
+    const isDue = first !== undefined && first.atMs <= this.nowMs;
+    if (this.#left > 0 && isDue) {
+      this.#left--;
+      return this.#tasks.take();
+    }
+    this.#left = 1 + this.#ofTurns.below(this.nature.crowd);
+    if (this.#immediates.length === 0) return this.#tasks.take();
+    this.#checking = this.#immediates;
+    this.#immediates = [];
+    return this.#checking.shift();
+  }
+}
+
+function natureOf(random: SeededRandom): Nature {
+  return {
+    flushMs: random.pick([0.5, 2, 2, 20]),
+    slowFlush: random.pick([0, 0.03, 0.03, 0.2]),
+    netMs: random.pick([0.3, 1, 1, 10]),
+    slowNet: random.pick([0, 0.05, 0.3]),
+    kernelMs: random.pick([0.3, 0.5, 5]),
+    slowKernel: random.pick([0, 0.03, 0.3]),
+    editMs: random.pick([0.5, 2, 30, 300]),
+    thinkMs: random.pick([10, 60, 60, 400]),
+    bursts: random.pick([0, 0.1, 0.3]),
+    crashEveryMs: random.pick([1500, 6000, 6000, 20_000]),
+    crowd: random.pick([1, 1, 2, 8]),
+  };
+}
+
+/** Everything that happens, as a digest, and as lines if they are kept. */
+export class Trace {
+  readonly lines: string[] | undefined;
+  readonly #world: Pick<World, 'nowMs'>;
+  readonly #hash = createHash('sha256');
+
+  constructor(world: Pick<World, 'nowMs'>, keepsLines: boolean) {
+    this.#world = world;
+    this.lines = keepsLines ? [] : undefined;
+  }
+
+  add(kind: string, text: string): void {
+    const line = `${this.#world.nowMs.toFixed(3)} ${kind} ${text}\n`;
+    this.#hash.update(line);
+    this.lines?.push(line);
+  }
+
+  get digest(): string {
+    return this.#hash.copy().digest('hex').slice(0, 16); // hexadecimal, so it is cut between characters
+  }
+}
+
+export function textOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+let present: World | undefined;
+
+/** Returns the present world. */
+export function world(): World {
+  if (present === undefined) throw new Error('There is no world yet.');
+  return present;
+}
+
+/** Makes `next` the present world. */
+export function enter(next: World): void {
+  present = next;
+}
