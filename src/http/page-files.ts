@@ -9,12 +9,13 @@ import { AppError, notFound } from '#src/core/errors.ts';
 import { PACKAGE_ROOT } from '#src/core/package-root.ts';
 import type { READ_CONDITION } from '#src/wire/operations/parts.ts';
 import { contentTag, isKnown } from './reply/entity-tag.ts';
-import { type BytesReply, type EmptyReply, raw } from './reply/reply.ts';
+import { type BytesReply, type EmptyReply, type SharedForms, sharedDocument } from './reply/reply.ts';
 
 export interface PageFile {
   readonly contentType: string;
   readonly bytes: Uint8Array;
   readonly etag: string;
+  readonly shared: SharedForms;
   /**
    * The source expression for this page's script in a content security policy; null when the page
    * has none.
@@ -114,13 +115,13 @@ export function pageFileHandling(
  * load nothing.
  */
 function pageReply(
-  { contentType, bytes, etag }: PageFile,
+  { contentType, bytes, etag, shared }: PageFile,
   own: Readonly<Record<string, string>>,
   requested: Readonly<Record<keyof typeof READ_CONDITION, string>>,
 ): BytesReply | EmptyReply {
   const headers = { ...own, etag };
   if (isKnown(requested['if-none-match'], etag)) return { kind: 'empty', status: 304, headers };
-  return raw(contentType, bytes, headers);
+  return sharedDocument(contentType, bytes, shared, headers);
 }
 
 async function load(folder: string): Promise<ReadonlyMap<string, PageFile>> {
@@ -128,7 +129,7 @@ async function load(folder: string): Promise<ReadonlyMap<string, PageFile>> {
   const entries = Object.entries(listed).map(async ([name, inlineScript]) => {
     const bytes = await readFile(join(folder, name));
     const contentType = CONTENT_TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
-    return [name, { contentType, bytes, etag: contentTag(bytes), inlineScript }] as const;
+    return [name, { contentType, bytes, etag: contentTag(bytes), shared: {}, inlineScript }] as const;
   });
   return new Map(await Promise.all(entries));
 }

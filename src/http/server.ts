@@ -87,6 +87,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     open,
     turns: new WorkspaceTurns(),
     bodies: new BodyMemory(),
+    answers: new BodyMemory({ alwaysTakesOne: true }),
     streamPermits: options.openStreamPermits?.((workspaceId) => open.streams.of(workspaceId)),
     authThrottle: new AuthThrottle(undefined, options.workers),
     requestLog: options.requestLog ?? RequestLog.silent(),

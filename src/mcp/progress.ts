@@ -2,6 +2,7 @@
 import { endOfText } from '#src/core/cut-text.ts';
 import { unawaited } from '#src/core/unawaited.ts';
 import type { McpCall } from './mcp-call.ts';
+import { sessionEvents } from './session-events.ts';
 
 /** How often a call without other news reports that it is still running: clients take a silent server for a dead one. */
 const TICK_MS = 5_000;
@@ -29,11 +30,12 @@ export async function withProgress<T>(call: McpCall, work: () => Promise<T>): Pr
   }
 }
 
-async function follow({ client, notebookId, report }: McpCall, signal: AbortSignal): Promise<void> {
+async function follow(call: McpCall, signal: AbortSignal): Promise<void> {
+  const { notebookId, report } = call;
   let isLive = false;
   /** The printed line that has no end yet: its text may come in pieces. */
   let open = '';
-  for await (const event of client.notebookSessions.follow(notebookId, { signal, observe: true })) {
+  for await (const event of sessionEvents({ ...call, signal }, notebookId, { observe: true })) {
     if (event.type === 'session.replayed') isLive = true;
     if (!isLive) continue;
     if (event.type === 'console-output') {

@@ -1,9 +1,16 @@
 /** Notebooks, runs and assets as resources of MCP. */
 import { ProtocolError, ProtocolErrorCode, type ReadResourceResult } from '@modelcontextprotocol/server';
 import { ApiError } from '#src/client/api-error.ts';
+import { AppError } from '#src/core/errors.ts';
+import { FairSemaphore } from '#src/core/fair-semaphore.ts';
 import type { McpCaller } from './mcp-call.ts';
 
 const PYTHON = 'text/x-python';
+/**
+ * How many resources are read at once. A resource of megabytes is in memory in several forms until its answer is made: as it is stored, as
+ * text, and as JSON.
+ */
+const PLACES = new FairSemaphore({ width: 2, widthOfKey: 1, queueOfKey: 32 });
 
 export const TEMPLATES = [
   {
@@ -40,9 +47,25 @@ export async function listResources({ client }: McpCaller, cursor: string | unde
   };
 }
 
-/** Resolves with the content of a resource. Rejects for an address that names nothing that the caller may read. */
+/**
+ * Resolves with the content of a resource, when it is the turn of the caller's workspace. Rejects for an address that names nothing that
+ * the caller may read, and when too many wait.
+ */
 export async function readResource(
-  { client }: McpCaller,
+  { client, principal: { workspaceId } }: McpCaller,
+  uri: string,
+  signal: AbortSignal,
+): Promise<ReadResourceResult> {
+  try {
+    return await PLACES.pass(workspaceId, () => contentOf(client, uri, signal), signal);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    throw new ProtocolError(ProtocolErrorCode.InternalError, `${error.code}: ${error.message}`);
+  }
+}
+
+async function contentOf(
+  client: McpCaller['client'],
   uri: string,
   signal: AbortSignal,
 ): Promise<ReadResourceResult> {

@@ -11,16 +11,18 @@ const LINE_END = 0x0a;
 const DATA = 'data: ';
 
 /**
- * Yields the events of a session's stream from its beginning, until the stream ends or the loop is left. Throws the refusals of the
+ * Yields the events of a session's stream from its beginning, until the stream ends or the loop is left. With `observe`, a sleeping session
+ * stays asleep. Throws the refusals of the
  * API, and `session_closed` for the stream of a closed session.
  */
 export async function* sessionEvents(
   { connection, principal: { workspaceId }, signal }: Pick<McpCall, 'connection' | 'principal' | 'signal'>,
   sessionId: string,
+  query: { readonly observe?: boolean } = {},
 ): AsyncGenerator<StreamEvent, void, undefined> {
   const path = pathOf('followNotebookSession', { sessionId });
   const headers = { accept: 'text/event-stream' };
-  const response = await connection.open({ method: 'GET', path, headers, signal });
+  const response = await connection.open({ method: 'GET', path, query, headers, signal });
   if (response.status === 204 || response.body === null)
     throw new ApiError(409, response.headers, { code: 'session_closed', detail: 'The session is closed.' });
   const open: Uint8Array[] = [];

@@ -27,6 +27,8 @@ import {
 /** The memory that a kernel is expected to take soon after it has started, and for how long it counts. */
 const CLAIM_BYTES = 128 * 2 ** 20;
 const CLAIM_MS = 5000;
+/** The bytes that may wait for a node. An order has a few kilobytes, and orders are refused when they wait for long. */
+const MAX_UNREAD_BYTES = 8 * 2 ** 20;
 /** How long the answer to a question about the use of kernels may take. */
 const USE_MS = 2000;
 
@@ -64,6 +66,7 @@ export class JoinedNode {
       }
     | undefined;
   condition: NodeCondition;
+  #isRenewing = false;
 
   constructor(
     { name, key }: { readonly name: string; readonly key: string },
@@ -117,22 +120,22 @@ export class JoinedNode {
   ): void {
     this.#children.set(id, { listener, workspaceId, startedAt: performance.now() });
     listener.placed?.(this.key);
-    sendLine(this.#socket, { ...order, id, port, isPlain, workspaceId });
+    this.#say({ ...order, id, port, isPlain, workspaceId });
   }
 
   signal(id: string, signal: number): void {
-    sendLine(this.#socket, { op: 'signal', id, signal });
+    this.#say({ op: 'signal', id, signal });
   }
 
   /** Reports whether a kernel works, for its part of the node's processors. */
   setBusy(id: string, isBusy: boolean): void {
-    sendLine(this.#socket, { op: 'busy', id, isBusy });
+    this.#say({ op: 'busy', id, isBusy });
   }
 
   /** Asks for a sign of life, unless there was none for too long. */
   beat(): void {
     if (performance.now() - this.#heardAt > LOST_MS) this.end('it does not answer');
-    else sendLine(this.#socket, { op: 'ping' });
+    else this.#say({ op: 'ping' });
   }
 
   /** Resolves with the use of its kernels; with none when the node does not answer in time. */
@@ -149,7 +152,7 @@ export class JoinedNode {
     });
     unawaited(forgotten, 'joined-node: the use of kernels');
     this.#use = { promise, resolve };
-    sendLine(this.#socket, { op: 'use' });
+    this.#say({ op: 'use' });
     return promise;
   }
 
@@ -163,6 +166,12 @@ export class JoinedNode {
     const children = [...this.#children.values()];
     this.#children.clear();
     for (const { listener } of children) listener.lost();
+  }
+
+  /** Sends a message. A node that answers and reads nothing is given up, because messages would fill the memory. */
+  #say(message: Fields): void {
+    if (this.#socket.writableLength > MAX_UNREAD_BYTES) this.end('it does not read');
+    else sendLine(this.#socket, message);
   }
 
   #take(message: Fields): void {
@@ -179,6 +188,7 @@ export class JoinedNode {
         this.#use?.resolve(asList(message.kernels, decodeUse, 'kernels'));
         return;
       case 'renew':
+        if (this.#isRenewing) throw new ShapeError('it asks for several certificates at once');
         unawaited(
           this.#renew(asText(message.request, 'request')),
           'joined-node: the renewal of a certificate',
@@ -218,10 +228,13 @@ export class JoinedNode {
   }
 
   async #renew(request: string): Promise<void> {
+    this.#isRenewing = true;
     try {
-      sendLine(this.#socket, { op: 'certificate', certificate: await this.#events.renew(request) });
+      this.#say({ op: 'certificate', certificate: await this.#events.renew(request) });
     } catch (error) {
       this.end(`its request for a certificate is wrong (${String(error)})`);
+    } finally {
+      this.#isRenewing = false;
     }
   }
 }

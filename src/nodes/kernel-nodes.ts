@@ -328,13 +328,20 @@ export class KernelNodes implements AsyncDisposable {
     return invited && { name: invited.name, isTemporary: invited.name !== undefined };
   }
 
-  async #certify(name: string, request: string, isTemporary: boolean): Promise<string> {
+  /** `isWanted` is asked when the certificate is made: it counts only if it returns true. */
+  async #certify(
+    name: string,
+    request: string,
+    isTemporary: boolean,
+    isWanted: () => boolean = () => true,
+  ): Promise<string> {
     const { enrolled } = this.#options;
     // The name is taken before anything is awaited, so that machines of one name that enrol at once get different ones.
     this.#enrolling.add(name);
     try {
       const { signNode } = await import('./certificates.ts');
       const certificate = await signNode(enrolled.authority, name, request);
+      if (!isWanted()) throw new ShapeError('the node was removed meanwhile');
       enrolled.add(name, new X509Certificate(certificate), isTemporary);
       return certificate;
     } finally {
@@ -398,7 +405,9 @@ export class KernelNodes implements AsyncDisposable {
     const node: JoinedNode = new JoinedNode(peer, socket, next, hello, {
       changed: () => this.#place(),
       lost: (why) => this.#forget(node, why),
-      renew: (request) => this.#certify(name, request, this.#options.enrolled.get(name)?.isTemporary ?? true),
+      // A node that was removed while its certificate was made must not be in the list again.
+      renew: (request) =>
+        this.#certify(name, request, peer.isTemporary, () => this.#nodes.get(name) === node),
     });
     this.#nodes.set(name, node);
     this.#refusals.delete(name);

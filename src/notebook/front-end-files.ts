@@ -16,11 +16,39 @@ export interface Installed {
 export interface FrontEndFile {
   readonly contentType: string;
   readonly bytes: Uint8Array;
+  /** Kept for as long as this version is served: what others make of the file and keep, such as its compressed bytes. */
+  readonly shared: object;
 }
 
 interface Listing extends Installed {
-  /** The paths of the files by name, such as `favicon.ico` or `assets/index-1a2b.js`. */
-  readonly paths: Promise<ReadonlyMap<string, string>>;
+  /** The files by name, such as `favicon.ico` or `assets/index-1a2b.js`. */
+  readonly files: Promise<ReadonlyMap<string, SharedFile>>;
+}
+
+/**
+ * A file that many clients may be sent at once, without a token. They share its bytes, so however slowly they read, all of them take the
+ * memory of one.
+ */
+class SharedFile {
+  readonly shared = {};
+  readonly #path: string;
+  #bytes: WeakRef<Uint8Array> | undefined;
+  #reading: Promise<Uint8Array> | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async read(): Promise<Uint8Array> {
+    const known = this.#bytes?.deref();
+    if (known !== undefined) return known;
+    this.#reading ??= readFile(this.#path).finally(() => {
+      this.#reading = undefined;
+    });
+    const bytes = await this.#reading;
+    this.#bytes = new WeakRef(bytes);
+    return bytes;
+  }
 }
 
 /** Documents are left out: a page of our origin could be driven by any site that links to it. */
@@ -58,18 +86,18 @@ export class FrontEndFiles {
   async read(version: string, name: string): Promise<FrontEndFile> {
     const installed = this.#installed();
     if (installed === undefined || installed.version !== version) throw notFound();
-    const path = (await this.#pathsOf(installed)).get(name);
+    const file = (await this.#filesOf(installed)).get(name);
     const contentType = contentTypeOf(name);
-    if (path === undefined || contentType === undefined) throw notFound();
-    return { contentType, bytes: await readFile(path) };
+    if (file === undefined || contentType === undefined) throw notFound();
+    return { contentType, bytes: await file.read(), shared: file.shared };
   }
 
-  #pathsOf({ version, directory }: Installed): Listing['paths'] {
+  #filesOf({ version, directory }: Installed): Listing['files'] {
     const known = this.#listing;
-    if (known?.version === version && known.directory === directory) return known.paths;
-    const paths = list(join(directory, '_static'));
-    this.#listing = { version, directory, paths };
-    return paths;
+    if (known?.version === version && known.directory === directory) return known.files;
+    const files = list(join(directory, '_static'));
+    this.#listing = { version, directory, files };
+    return files;
   }
 }
 
@@ -77,15 +105,15 @@ export class FrontEndFiles {
  * Returns the files of the folder and of its `assets`, which an installer may have made links; none
  * when there is no folder.
  */
-async function list(root: string): Promise<ReadonlyMap<string, string>> {
-  const found = new Map<string, string>();
+async function list(root: string): Promise<ReadonlyMap<string, SharedFile>> {
+  const found = new Map<string, SharedFile>();
   for (const prefix of ['', 'assets/']) {
     const folder = join(root, prefix);
     const names = await readdir(folder).catch(() => []);
     for (const name of names) {
       if (contentTypeOf(name) === undefined) continue;
       const path = join(folder, name);
-      if ((await stat(path)).isFile()) found.set(prefix + name, path);
+      if ((await stat(path)).isFile()) found.set(prefix + name, new SharedFile(path));
     }
   }
   return found;

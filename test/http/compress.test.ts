@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import test from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { acceptsGzip, MIN_COMPRESSED_BYTES } from '#src/http/reply/compress.ts';
+import { acceptsGzip, compress, MIN_COMPRESSED_BYTES } from '#src/http/reply/compress.ts';
 import { unlessKnown } from '#src/http/reply/entity-tag.ts';
-import { defer, ok, type Reply, raw } from '#src/http/reply/reply.ts';
+import { defer, ok, type Reply, raw, sharedDocument } from '#src/http/reply/reply.ts';
 import { defineRoute, type Route } from '#src/http/route.ts';
 import type { Server } from '#src/http/server.ts';
 import { READ_CONDITION } from '#src/wire/operations/parts.ts';
@@ -171,4 +171,26 @@ test('an Accept-Encoding header is read as RFC 9110 says', () => {
   ];
   const no = ['', 'br', 'gzip;q=0', 'gzip; q=0.000', '*;q=0', 'gzip;q=0, *', 'gzipped', 'identity'];
   assert.deepEqual([yes.filter((one) => !acceptsGzip(one)), no.filter(acceptsGzip)], [[], []]);
+});
+
+test('large answers of one workspace are compressed one at a time, and two in all, so that threads are left', async () => {
+  const large = raw('application/json', JSON.stringify(TEXT.repeat(5)));
+  const encodingOf = async (workspaceId: string, reply = large) =>
+    (await compress(reply, workspaceId)).headers?.['content-encoding'];
+  const owners = ['a', 'a', 'b', 'a', 'c'];
+  const first = await Promise.all(owners.map((owner) => encodingOf(owner)));
+  assert.deepEqual(first, ['gzip', undefined, 'gzip', undefined, undefined]);
+  assert.equal(await encodingOf('c'), 'gzip', 'the places are free again');
+  const small = raw('application/json', JSON.stringify(TEXT.slice(0, MIN_COMPRESSED_BYTES)));
+  const waited = await Promise.all(Array.from({ length: 20 }, () => encodingOf('a', small)));
+  assert.deepEqual(new Set(waited), new Set(['gzip']), 'small answers wait for their turn');
+});
+
+test('a document that many clients are sent is compressed once', async () => {
+  const document = sharedDocument('text/javascript', Buffer.from(TEXT), {});
+  const sent = await Promise.all([compress(document), compress(document)]);
+  const [first, second] = [...sent, await compress(document)].map(({ bytes }) => bytes);
+  assert.ok(gunzipSync(first as Uint8Array).equals(Buffer.from(TEXT)));
+  assert.equal(first, second);
+  assert.equal(first, (await compress(document)).bytes);
 });

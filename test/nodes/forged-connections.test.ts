@@ -344,6 +344,49 @@ test('a certificate is renewed for the same key on the connection of its node, w
   assert.equal((await again.next()).op, 'check');
 });
 
+test('a node that is removed while its certificate is renewed is not in the list again', async (t) => {
+  const opened = await openNodes(t);
+  const { enrolled, nodes } = opened;
+  const { line, credentials } = await joined(t, opened, 'one');
+  const { request } = await requestCertificate('one', credentials.key);
+  const { authority } = enrolled;
+  const set = (own: PropertyDescriptor) =>
+    Object.defineProperty(enrolled, 'authority', { configurable: true, ...own });
+  const get = () => {
+    nodes.remove('one');
+    return authority;
+  };
+  set({ get }); // the authority is read when the certificate is about to be made
+  line.say({ op: 'renew', request });
+  assert.equal((await line.next()).op, 'ended');
+  set({ value: authority });
+  for (let n = 0; n < 10; n++) await certify(opened, 'other', false); // which takes longer than the one certificate
+  assert.deepEqual(nodes.list(), []);
+  const again = await Line.open(t, opened, credentials);
+  again.say(offer());
+  assert.match(String((await again.next()).reason), /^This node was removed/);
+});
+
+test('a node that asks for several certificates at once, or does not read, is given up', async (t) => {
+  const opened = await openNodes(t);
+  const { nodes, log } = opened;
+  const asking = await joined(t, opened, 'asking');
+  const { request } = await requestCertificate('asking', asking.credentials.key);
+  const renew = `${JSON.stringify({ op: 'renew', request })}\n`;
+  asking.line.socket.write(renew + renew);
+  assert.equal((await asking.line.next()).op, 'ended');
+  assert.ok(log.some((line) => line.includes('it asks for several certificates at once')));
+  const deaf = await joined(t, opened, 'deaf');
+  deaf.line.socket.pause();
+  order(opened, 'k1');
+  let signals = 0;
+  while (nodes.list().some(({ state }) => state === 'joined') && signals < 1_000_000) {
+    nodes.signal('k1', 2);
+    if (++signals % 10_000 === 0) await new Promise(setImmediate);
+  }
+  assert.ok(log.some((line) => line.includes('it does not read')));
+});
+
 test('certificates are valid for a machine whose clock is a day behind', async () => {
   const authority = await makeAuthority();
   const { request } = await requestCertificate('one');

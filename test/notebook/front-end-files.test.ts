@@ -34,9 +34,20 @@ test('files of the package are read by their names, including links', async (t) 
   assert.deepEqual(await files.read('1.2.3', 'favicon.ico'), {
     contentType: 'image/x-icon',
     bytes: Buffer.from('_static/favicon.ico'),
+    shared: {},
   });
   assert.equal(await textOf(files, 'assets/app-1a.js'), '_static/assets/app-1a.js');
   assert.equal(await textOf(files, 'assets/linked.js'), '_static/assets/app-1a.js');
+});
+
+test('readers of a file share its bytes, because they need no token and may read slowly', async (t) => {
+  const installed = install(t);
+  const files = new FrontEndFiles(() => installed);
+  const read = () => files.read('1.2.3', 'assets/app-1a.js');
+  const [one, other] = await Promise.all([read(), read()]);
+  const later = await read();
+  assert.ok(one.bytes === other.bytes && one.bytes === later.bytes);
+  assert.ok(one.shared === other.shared && one.shared === later.shared);
 });
 
 for (const name of [

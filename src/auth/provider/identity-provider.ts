@@ -73,6 +73,8 @@ export class ProviderFailure extends Error {
 
 /** A request to the provider may take this long. */
 const TIMEOUT_S = 10;
+/** The most bytes of an answer, decompressed: the library would read an answer without an end into memory. */
+const MAX_ANSWER_BYTES = 1024 * 1024;
 /** How long a provider that has too many requests, and does not say more, is not asked. */
 const PAUSE_MS = 30_000;
 /** A longer pause would use up the time for which sessions continue without an answer. */
@@ -233,10 +235,26 @@ export class IdentityProvider {
       this.#secret === undefined ? library.None() : library.ClientSecretBasic(this.#secret.reveal());
     const config = await library.discovery(issuer, this.#clientId, undefined, authentication, {
       timeout: TIMEOUT_S,
+      [library.customFetch]: boundedFetch,
       ...(issuer.protocol === 'http:' ? { execute: [library.allowInsecureRequests] } : {}),
     });
     return { library, config };
   }
+}
+
+/** Does the same as `fetch`, but reading an answer of more than `MAX_ANSWER_BYTES` fails. */
+async function boundedFetch(url: string, options: OpenIdClient.CustomFetchOptions): Promise<Response> {
+  const response = await fetch(url, options as RequestInit);
+  if (response.body === null) return response;
+  let left = MAX_ANSWER_BYTES;
+  const bounded = new TransformStream<Uint8Array, Uint8Array>({
+    transform(piece, controller) {
+      left -= piece.byteLength;
+      if (left >= 0) controller.enqueue(piece);
+      else controller.error(new ProviderFailure(`The provider sent more than ${MAX_ANSWER_BYTES} bytes.`));
+    },
+  });
+  return new Response(response.body.pipeThrough(bounded), response);
 }
 
 function readSecret(file: string): Secret {

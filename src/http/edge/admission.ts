@@ -155,6 +155,8 @@ export class AdmittedRequest implements AnyRouteRequest {
   changesSeen = 0;
   /** The memory of a body that came in pieces. It is given back when the exchange is over. */
   bodyCharge: BodyCharge | undefined;
+  /** The memory of a large answer, likewise. */
+  answerCharge: BodyCharge | undefined;
   /** The `Accept-Encoding` header, once the callback of uWebSockets.js is over. */
   acceptedEncodings = '';
   /** The time at which the server had the whole request, of `performance.now()`. */

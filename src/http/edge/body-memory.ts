@@ -1,23 +1,32 @@
 /**
- * The memory for bodies of requests. A body may have 16 MiB and a server any number of connections, so without a limit one member of
- * one workspace could fill the memory with bodies that never end, or whose requests wait.
+ * The memory for bodies of requests, and for large answers. They may have 16 MiB and more, and a server any number of connections, so
+ * without a limit one member of one workspace could fill the memory: with bodies that never end, or whose requests wait, and with
+ * answers that are read slowly.
  */
 
 import { AppError } from '#src/core/errors.ts';
+import type { Principal, TokenHolder } from '#src/core/principal.ts';
 
-/** All bodies of one process together. The bodies of one workspace have half of what those of others leave, so that others have room. */
+/** All bodies of one process together, and all answers. The bodies of one workspace have half of what those of others leave, so that others have room. */
 export const MAX_BODY_MEMORY_BYTES = 256 * 1024 * 1024;
 
 export class BodyMemory {
+  readonly #alwaysTakesOne: boolean;
   #usedBytes = 0;
   readonly #usedBy = new Map<string, number>();
+
+  /** With `alwaysTakesOne`, a workspace that keeps nothing may keep one body of any size. */
+  constructor({ alwaysTakesOne = false } = {}) {
+    this.#alwaysTakesOne = alwaysTakesOne;
+  }
 
   /** Charges so many bytes to a workspace. Returns false, and charges nothing, when they have no room. */
   take(workspaceId: string, bytes: number): boolean {
     const before = this.#usedBy.get(workspaceId) ?? 0;
     const usedByOthers = this.#usedBytes - before;
     const used = before + bytes;
-    if (used > (MAX_BODY_MEMORY_BYTES - usedByOthers) / 2) return false;
+    const isOnly = this.#alwaysTakesOne && before === 0;
+    if (!isOnly && used > (MAX_BODY_MEMORY_BYTES - usedByOthers) / 2) return false;
     this.#usedBy.set(workspaceId, used);
     this.#usedBytes += bytes;
     return true;
@@ -32,15 +41,26 @@ export class BodyMemory {
   }
 }
 
+/** The caller of a request, whose bodies are charged. */
+interface BodyOwner {
+  readonly principal: Principal | undefined;
+  readonly holder: TokenHolder | undefined;
+}
+
 /** The memory of one body. */
 export class BodyCharge {
   readonly #memory: BodyMemory;
   readonly #workspaceId: string;
   #bytes = 0;
 
-  constructor(memory: BodyMemory, workspaceId: string) {
+  private constructor(memory: BodyMemory, workspaceId: string) {
     this.#memory = memory;
     this.#workspaceId = workspaceId;
+  }
+
+  /** Returns a charge to the workspace of the caller, or to the holder of a token who has named none. */
+  static of({ principal, holder }: BodyOwner, memory: BodyMemory): BodyCharge {
+    return new BodyCharge(memory, principal?.workspaceId ?? holder?.userId ?? '');
   }
 
   /** Charges further bytes. Returns false when they have no room; then nothing is charged any more. */
@@ -59,10 +79,28 @@ export class BodyCharge {
   }
 }
 
+/** Returns the bytes of memory that a body keeps: a range of a document keeps the whole. */
+export function heldBytes(body: Uint8Array | string): number {
+  return typeof body === 'string' ? body.length : body.buffer.byteLength;
+}
+
 /** Returns the error for a body that has no room. */
 export function noRoomForBody(): AppError {
   return new AppError(
     'unavailable',
     'Too many large request bodies of this workspace are in progress. Send this one again when some of them are answered.',
+  );
+}
+
+/**
+ * Returns the error for a large answer that has no room. `isMutation`: the request was carried out, because only its answer is not sent.
+ */
+export function noRoomForReply(isMutation: boolean): AppError {
+  const crowd = 'Too many large answers of this workspace are being read.';
+  return new AppError(
+    'unavailable',
+    isMutation
+      ? `${crowd} The request was carried out. A POST is safe to repeat with the Idempotency-Key that it had; without one, read the state first.`
+      : `${crowd} Ask again when some of them have been read.`,
   );
 }

@@ -8,7 +8,7 @@ import { openStream, writeStreamHead } from '../reply/event-stream.ts';
 import { problemReply, toAppError } from '../reply/problem.ts';
 import { ok } from '../reply/reply.ts';
 import { sendFile } from '../reply/send-file.ts';
-import { sendWeb } from '../reply/send-web.ts';
+import { completeReply, sendWeb } from '../reply/send-web.ts';
 import {
   type EncodedReply,
   encodeInSlices,
@@ -17,6 +17,7 @@ import {
   writeInPieces,
   writeWhole,
 } from '../reply/write-reply.ts';
+import { BodyCharge, heldBytes, noRoomForReply } from './body-memory.ts';
 import type { Outcome } from './decision.ts';
 import { HANDLING, type OpenExchange, SENDING, STREAMING } from './exchange-phase.ts';
 import { shownPathOf } from './key-claim.ts';
@@ -65,15 +66,17 @@ function sendLater(exchange: OpenExchange, { outcome, failed }: Of<'later'>): vo
   );
 }
 
-/** Sends a reply at once, unless the client has left. */
-export function send(exchange: OpenExchange, reply: EncodedReply): void {
+/** Sends a reply at once, unless the client has left. A large one is refused when there is no room to keep it until it is read. */
+export function send(exchange: OpenExchange, encoded: EncodedReply): void {
   const { phase, request } = exchange;
+  const isLarge = encoded.kind === 'bytes' && encoded.bytes.length > MAX_WHOLE_BODY_BYTES;
+  const reply = isLarge ? charged(exchange, encoded) : encoded;
   report(exchange, reply.status, reply.kind === 'bytes' ? reply.bytes.length : 0, phase.name === 'deferred');
   if (phase.name === 'deferred') {
     phase.answer.stop();
     if (phase.answer.hasBegun && reply.kind === 'bytes') {
-      exchange.conclude();
-      phase.answer.end(reply.bytes);
+      exchange.enter(SENDING);
+      phase.answer.end(reply.bytes, () => exchange.conclude());
       return;
     }
   }
@@ -82,10 +85,24 @@ export function send(exchange: OpenExchange, reply: EncodedReply): void {
   if (mayCompress && isCompressible(reply) && acceptsGzip(acceptedEncodings(exchange))) {
     exchange.enter(HANDLING);
     unawaited(
-      compress(reply).then((compressed) => write(exchange, compressed)),
+      compress(reply, request.principal?.workspaceId).then((sent) =>
+        write(exchange, charged(exchange, sent)),
+      ),
       'exchange: the compression of a reply',
     );
   } else write(exchange, reply);
+}
+
+/** Charges the memory of a large reply, and returns the reply, or its refusal when there is no room. */
+function charged(exchange: OpenExchange, reply: EncodedReply): EncodedReply {
+  const { context, phase, prepared, request } = exchange;
+  if (reply.kind === 'empty' || reply.shared !== undefined) return reply;
+  if (reply.bytes.length <= MAX_WHOLE_BODY_BYTES) return reply;
+  if (request.headOnly || phase.name === 'gone') return reply;
+  request.answerCharge?.release(); // of the same reply before it was compressed
+  request.answerCharge = BodyCharge.of(request, context.answers);
+  const hasRoom = request.answerCharge.take(heldBytes(reply.bytes));
+  return hasRoom ? reply : exchange.problem(noRoomForReply(prepared.isMutation));
 }
 
 /** Returns the `Accept-Encoding` header, which is read when it is needed or when `req` is about to be reused. */
@@ -102,13 +119,13 @@ function write(exchange: OpenExchange, reply: EncodedReply): void {
   }
   const { requestId, allowedOrigin, headOnly, endsConnection } = request;
   const isLarge = reply.kind === 'bytes' && reply.bytes.length > MAX_WHOLE_BODY_BYTES;
-  if (isLarge && !headOnly && !endsConnection) {
+  const options = { requestId, allowedOrigin, headOnly, close: endsConnection };
+  if (isLarge && !headOnly) {
     exchange.enter(SENDING);
-    writeInPieces(res, reply, request, () => exchange.conclude());
+    writeInPieces(res, reply, options, () => exchange.conclude());
     return;
   }
   exchange.conclude();
-  const options = { requestId, allowedOrigin, headOnly, close: endsConnection };
   if (name === 'callback')
     writeWhole(res, reply, options); // uWebSockets.js corks its callbacks by itself
   else res.cork(() => writeWhole(res, reply, options));
@@ -118,6 +135,12 @@ function write(exchange: OpenExchange, reply: EncodedReply): void {
 function sendBody(exchange: OpenExchange, { reply, committed }: Of<'body'>): void {
   const { res, request } = exchange;
   exchange.enter(HANDLING);
+  const failed = (error: unknown) => send(exchange, exchange.problem(error));
+  if (reply.kind === 'web' && request.endsConnection) {
+    completeReply(reply.response).then((whole) => send(exchange, whole), failed); // a stream cannot end a connection
+    return;
+  }
+  const charge = BodyCharge.of(request, exchange.context.answers);
   let hasBegun = false;
   const begin = (status: number, bytes: number) => {
     hasBegun = true;
@@ -127,14 +150,13 @@ function sendBody(exchange: OpenExchange, { reply, committed }: Of<'body'>): voi
   };
   const sending =
     reply.kind === 'file'
-      ? sendFile(res, reply, request, { ready: committed, begin })
+      ? sendFile(res, reply, request, { ready: committed, begin, charge })
       : sendWeb(res, reply, request, begin);
   sending.then(
     () => exchange.conclude(),
     (error: unknown) => {
       if (hasBegun && exchange.phase.name === 'gone') return exchange.conclude();
-      const problem = exchange.problem(error);
-      if (!hasBegun) return send(exchange, problem);
+      if (!hasBegun) return failed(error);
       exchange.conclude();
       res.close(); // so that nobody takes the body for complete
     },

@@ -104,6 +104,7 @@ export class HttpExchange implements InFlightRequest, ReceivingExchange, Decided
   release(): void {
     this.context.open.inFlight.delete(this);
     this.request.bodyCharge?.release();
+    this.request.answerCharge?.release();
   }
 
   /** The notebook, conversation or workspace of the request; undefined until it is known, and when any worker may answer it. */

@@ -149,6 +149,7 @@ export interface HttpContext
   readonly streamPermits: StreamPermits | undefined;
   readonly turns: WorkspaceTurns;
   readonly bodies: BodyMemory;
+  readonly answers: BodyMemory;
   readonly authThrottle: AuthThrottle;
   readonly clientAddress: ClientAddressOf;
   /** Returns the origin whose pages may read an answer; undefined when pages of other origins never may. */

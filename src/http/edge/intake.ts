@@ -30,8 +30,7 @@ export function takeInLater(exchange: ReceivingExchange): void {
 export function takeInWithBody(exchange: ReceivingExchange, req: WireRequest): void {
   const { prepared, context, res, request } = exchange;
   const charge = (bytes: number) => {
-    const { principal, holder } = request;
-    request.bodyCharge ??= new BodyCharge(context.bodies, principal?.workspaceId ?? holder?.userId ?? '');
+    request.bodyCharge ??= BodyCharge.of(request, context.bodies);
     return request.bodyCharge.take(bytes);
   };
   const announcedBytes = Number(req.getHeader('content-length')) || 0;

@@ -3,8 +3,9 @@
  * fit into a packet or two.
  */
 import { constants, gzip } from 'node:zlib';
+import { FairSemaphore } from '#src/core/fair-semaphore.ts';
 import { compressedTag } from './entity-tag.ts';
-import type { BytesReply, EmptyReply } from './reply.ts';
+import type { BytesReply, EmptyReply, SharedForms } from './reply.ts';
 
 /** A smaller answer is sent faster without compression. */
 export const MIN_COMPRESSED_BYTES = 8 * 1024;
@@ -49,16 +50,50 @@ export function acceptsGzip(header: string): boolean {
 }
 
 /**
- * Resolves with the compressed answer, made on another thread, and with an entity tag of its own if it has one. An answer
- * that cannot be compressed stays as it is.
+ * Compression takes half of the thread pool at most, and a quarter for the answers of one workspace, because commits and files need
+ * threads as well. One answer of 32 MiB takes half a second.
  */
-export function compress(reply: BytesReply): Promise<BytesReply> {
+const PLACES = new FairSemaphore({ width: 2, widthOfKey: 1, queueOfKey: 64 });
+/** A larger answer does not wait for a place, because its megabytes would stay in memory for as long. */
+const MAX_WAITING_BYTES = 256 * 1024;
+/** The key of answers that are for everybody. */
+const EVERYBODY = '';
+
+/**
+ * Resolves with the compressed answer, made on another thread, and with an entity tag of its own if it has one. An answer
+ * that cannot be compressed, or not soon, stays as it is. `workspaceId` is that of the caller.
+ */
+export async function compress(reply: BytesReply, workspaceId = EVERYBODY): Promise<BytesReply> {
+  const bytes = await (reply.shared === undefined
+    ? compressedSoon(reply.bytes, workspaceId)
+    : compressedOnce(reply.bytes, reply.shared));
+  if (bytes === undefined) return reply;
+  const { etag } = reply.headers ?? {};
+  const tag = etag === undefined ? {} : { etag: compressedTag(etag) };
+  return { ...reply, bytes, headers: { ...reply.headers, ...tag, 'content-encoding': 'gzip' } };
+}
+
+async function compressedSoon(
+  bytes: Uint8Array | string,
+  workspaceId: string,
+): Promise<Uint8Array | undefined> {
+  if (bytes.length > MAX_WAITING_BYTES && !PLACES.hasRoom(workspaceId)) return undefined;
+  // Rejects when too many wait.
+  return PLACES.pass(workspaceId, () => gzipped(bytes)).catch(() => undefined);
+}
+
+/** Compresses a document that many clients are sent. It is kept, or anybody could keep threads busy by asking for it again. */
+function compressedOnce(bytes: Uint8Array | string, shared: SharedForms): Promise<Uint8Array | undefined> {
+  shared.gzip ??= PLACES.pass(EVERYBODY, () => gzipped(bytes)).catch(() => {
+    shared.gzip = undefined; // too many wait
+    return undefined;
+  });
+  return shared.gzip;
+}
+
+/** Resolves with undefined when the bytes cannot be compressed. */
+function gzipped(bytes: Uint8Array | string): Promise<Uint8Array | undefined> {
   return new Promise((resolve) => {
-    gzip(reply.bytes, { level: LEVEL }, (error, bytes) => {
-      if (error !== null) return resolve(reply);
-      const { etag } = reply.headers ?? {};
-      const tag = etag === undefined ? {} : { etag: compressedTag(etag) };
-      resolve({ ...reply, bytes, headers: { ...reply.headers, ...tag, 'content-encoding': 'gzip' } });
-    });
+    gzip(bytes, { level: LEVEL }, (error, compressed) => resolve(error === null ? compressed : undefined));
   });
 }

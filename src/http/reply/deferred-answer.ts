@@ -9,7 +9,7 @@ import type { Home } from '#src/cluster/slots.ts';
 import type { AppError } from '#src/core/errors.ts';
 import type { Principal } from '#src/core/principal.ts';
 import type { WireResponse } from '../wire-exchange.ts';
-import { type ReplyStamp, writeHead } from './write-reply.ts';
+import { MAX_WHOLE_BODY_BYTES, type ReplyStamp, writeHead } from './write-reply.ts';
 
 /**
  * A request whose reply is deferred or waits. Its caller may lose the right to it before the reply.
@@ -60,11 +60,28 @@ export class DeferredAnswer {
     return this.#hasBegun;
   }
 
-  /** Ends an answer whose body has begun. */
-  end(body: Uint8Array | string): void {
+  /** Ends an answer whose body has begun, as fast as the client reads it. Calls `done` before its last byte is handed over. */
+  end(body: Uint8Array | string, done: () => void): void {
     this.stop();
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    const last = Math.max(0, bytes.byteLength - MAX_WHOLE_BODY_BYTES);
+    let offset = 0;
+    const offer = (): boolean => {
+      let isTaken = true;
+      // uWebSockets.js keeps a piece that the connection does not take.
+      while (isTaken && offset < last) {
+        const piece = bytes.subarray(offset, Math.min(offset + MAX_WHOLE_BODY_BYTES, last));
+        offset += piece.byteLength;
+        isTaken = this.#res.write(piece);
+      }
+      if (!isTaken) return false;
+      done();
+      this.#res.end(bytes.subarray(last));
+      return true;
+    };
+    if (last > 0) this.#res.onWritable(offer);
     this.#res.cork(() => {
-      this.#res.end(body);
+      offer();
     });
   }
 

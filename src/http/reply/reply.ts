@@ -30,6 +30,13 @@ export interface BytesReply {
   readonly contentType: string;
   readonly bytes: Uint8Array | string;
   readonly headers?: Headers;
+  /** Set for a document whose bytes all its readers share, so that they count for none of them. */
+  readonly shared?: SharedForms;
+}
+
+/** What is kept of a document that many clients are sent. */
+export interface SharedForms {
+  gzip?: Promise<Uint8Array | undefined> | undefined;
 }
 
 export interface EmptyReply {
@@ -77,7 +84,7 @@ export interface FileReply {
   readonly headers?: Headers;
 }
 
-/** A response of the web platform, as other libraries make them. Its body is sent as it comes; a client that leaves cancels it. */
+/** An event stream as other libraries make them. Its body is sent as it comes; a client that leaves cancels it. */
 export interface WebReply {
   readonly kind: 'web';
   readonly response: Response;
@@ -129,6 +136,16 @@ export function raw(
   status = 200,
 ): BytesReply {
   return { kind: 'bytes', status, contentType, bytes, headers };
+}
+
+/** Returns a reply with a document that many clients are sent. `shared` is kept with its bytes. */
+export function sharedDocument(
+  contentType: string,
+  bytes: Uint8Array,
+  shared: SharedForms,
+  headers: Headers = NONE,
+): BytesReply {
+  return { ...raw(contentType, bytes, headers), shared };
 }
 
 /** Returns a 200 with JSON that is sent when `value` resolves. */

@@ -1,4 +1,5 @@
 import { AppError } from '#src/core/errors.ts';
+import { type BodyCharge, noRoomForReply } from '../edge/body-memory.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import type { FileReply } from './reply.ts';
 import { type ReplyStamp, writeHead } from './write-reply.ts';
@@ -13,6 +14,8 @@ export interface FileSending {
   /** Resolves when the reply may be sent. */
   readonly ready: Promise<void> | undefined;
   readonly begin: BeginBody;
+  /** The memory of the piece that is being sent. It bounds the open files as well: a client may read as slowly as it likes. */
+  readonly charge: Pick<BodyCharge, 'take' | 'release'>;
 }
 
 interface FileRequest extends ReplyStamp {
@@ -22,24 +25,25 @@ interface FileRequest extends ReplyStamp {
 }
 
 /**
- * Sends a file, or only its head, and closes it. Resolves when everything was handed over or the
- * client has left. Rejects when the file cannot be read; if `begin` was called before, the head has
- * been written.
+ * Sends a file, or only its head, and closes it. Resolves when everything was handed over or the client has left. Rejects when the file
+ * cannot be read, or too many are being sent; if `begin` was called before, the head has been written.
  */
 export async function sendFile(
   res: WireResponse,
   reply: FileReply,
   request: FileRequest,
-  { ready, begin }: FileSending,
+  { ready, begin, charge }: FileSending,
 ): Promise<void> {
   try {
     await ready;
+    if (!charge.take(PIECE_BYTES)) throw noRoomForReply(false);
     if (request.endsConnection) throw new AppError('invalid_request', 'Send this request without a body.');
     const first = request.headOnly ? undefined : await readPiece(reply, 0);
     if (!begin(reply.status, first === undefined ? 0 : reply.sizeBytes)) return;
     if (first === undefined) writeFileHead(res, reply, request);
     else await writeFile(res, reply, first, request, request.signal);
   } finally {
+    charge.release();
     await reply.close();
   }
 }

@@ -1,19 +1,37 @@
 /** Sends a response of the web platform, piece by piece as its body comes and as fast as the client takes it. */
 import { unawaited } from '#src/core/unawaited.ts';
 import type { WireResponse } from '../wire-exchange.ts';
-import type { WebReply } from './reply.ts';
+import { type BytesReply, type EmptyReply, raw, type WebReply } from './reply.ts';
 import type { BeginBody } from './send-file.ts';
 import { type ReplyStamp, writeHead } from './write-reply.ts';
 
 interface WebRequest extends ReplyStamp {
-  /** Whether the connection must end with the reply: the body is then sent as a whole, because only that can end it. */
-  readonly endsConnection: boolean;
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
 }
 
 /** Headers of HTTP/1 connections, which uWebSockets.js writes itself. */
 const OF_CONNECTION: ReadonlySet<string> = new Set(['connection', 'content-length', 'transfer-encoding']);
+
+/** Resolves with the reply: an event stream is sent as it comes, and any other response once it is complete. */
+export async function webReply(response: Response): Promise<WebReply | BytesReply | EmptyReply> {
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+  return isStream && response.body !== null ? { kind: 'web', response } : completeReply(response);
+}
+
+/** Resolves with the response as a reply once its body is complete. */
+export async function completeReply(response: Response): Promise<BytesReply | EmptyReply> {
+  const { status } = response;
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  const { 'content-type': contentType, ...headers } = headersOf(response);
+  return contentType === undefined || bytes.byteLength === 0
+    ? { kind: 'empty', status, headers }
+    : raw(contentType, bytes, headers, status);
+}
+
+function headersOf({ headers }: Response): Record<string, string> {
+  return Object.fromEntries([...headers].filter(([name]) => !OF_CONNECTION.has(name)));
+}
 
 /** Resolves when the last byte was handed over or the client has left. Rejects when the body fails; a part may have been sent. */
 export async function sendWeb(
@@ -27,19 +45,7 @@ export async function sendWeb(
     await body?.cancel();
     return;
   }
-  const headers = Object.fromEntries([...response.headers].filter(([name]) => !OF_CONNECTION.has(name)));
-  const isStream = headers['content-type']?.startsWith('text/event-stream') === true;
-  if (body === null || !isStream || request.endsConnection) {
-    const bytes = new Uint8Array(await response.arrayBuffer());
-    if (request.signal.aborted) return;
-    res.cork(() => {
-      writeHead(res, status, request, headers);
-      // This is done even if the body is empty: without a length, clients would wait until the
-      // connection ends.
-      res.end(bytes, request.endsConnection);
-    });
-    return;
-  }
+  if (body === null) throw new TypeError('A response without a body is no stream.');
   const reader = body.getReader();
   let wake = () => {};
   const leave = () => {
@@ -55,7 +61,7 @@ export async function sendWeb(
     wake();
     return true;
   });
-  res.cork(() => writeHead(res, status, request, headers));
+  res.cork(() => writeHead(res, status, request, headersOf(response)));
   for (;;) {
     const { done, value } = await reader.read();
     if (request.signal.aborted) return;

@@ -23,7 +23,7 @@ export interface ReplyStamp {
 export interface WriteOptions extends ReplyStamp {
   /** The request was HEAD: the length of the body is sent, but not the body. */
   readonly headOnly: boolean;
-  /** Whether the connection ends with this reply, if it has a body. */
+  /** Whether the connection ends with this reply, if it has a body. After a large one the client has to end it. */
   readonly close: boolean;
 }
 
@@ -170,7 +170,7 @@ export function writeWhole(res: WireResponse, reply: EncodedReply, options: Writ
 export function writeInPieces(
   res: WireResponse,
   reply: BytesReply,
-  stamp: ReplyStamp,
+  { close, ...stamp }: WriteOptions,
   done: () => void,
 ): void {
   const { status, headers, contentType, bytes } = reply;
@@ -183,6 +183,9 @@ export function writeInPieces(
   res.onWritable(offer);
   res.cork(() => {
     writeHead(res, status, stamp, headers, variesByEncoding(reply), contentType);
+    // uWebSockets.js ends a connection only with a body that it gets whole, and then keeps the unsent part of it. After this header, no
+    // proxy sends another request; bytes that have come already have ended the connection.
+    if (close) res.writeHeader('connection', 'close');
     offer(0);
   });
 }

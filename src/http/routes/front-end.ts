@@ -1,6 +1,6 @@
 import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
-import { raw } from '../reply/reply.ts';
+import { sharedDocument } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
 /** Returns the path below the server's address at which the front end of this marimo version is served. */
@@ -35,8 +35,8 @@ export function frontEndRoutes(files: FrontEndFiles): readonly Route[] {
 }
 
 async function answer(files: FrontEndFiles, version: string, name: string) {
-  const { contentType, bytes } = await files.read(version, name);
-  return raw(contentType, bytes, {
+  const { contentType, bytes, shared } = await files.read(version, name);
+  return sharedDocument(contentType, bytes, shared, {
     'cache-control': 'public, max-age=31536000, immutable',
     'access-control-allow-origin': '*',
     'cross-origin-resource-policy': 'cross-origin',

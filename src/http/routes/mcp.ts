@@ -1,6 +1,7 @@
 import type { McpEndpoint } from '#src/mcp/endpoint.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import type { InnerRequests } from '../inner/inner-requests.ts';
+import { webReply } from '../reply/send-web.ts';
 import { defineRoute, type Route } from '../route.ts';
 
 /** The endpoint of the Model Context Protocol. Its tools work through the API, in the name of the caller. */
@@ -33,7 +34,7 @@ export function mcpRoutes(endpoint: McpEndpoint, inner: InnerRequests): readonly
           signal,
           trace,
         });
-        return { kind: 'web', response };
+        return webReply(response);
       },
     }),
   ];

@@ -13,7 +13,7 @@ import { isSecureOrigin, publicOriginOf } from '../edge/origin.ts';
 import { auditContextOf } from '../handlers/audited-routes.ts';
 import { type PageFiles, pageHandling } from '../page-files.ts';
 import { attachment } from '../reply/content-headers.ts';
-import { created, encodedJson, json, raw, stream } from '../reply/reply.ts';
+import { created, encodedJson, json, raw, sharedDocument, stream } from '../reply/reply.ts';
 import { type AnyRouteRequest, defineRoute, PAGE_COOKIE, type Route } from '../route.ts';
 import { PAGE_POLICY } from './console.ts';
 import { frontEndPath } from './front-end.ts';
@@ -262,8 +262,11 @@ export function notebookPageRoutes(options: NotebookPageRoutesOptions): readonly
       isPage: true,
       errors: ['unavailable'],
       async handle() {
-        const { contentType, bytes } = await frontEnd.read(frontEnd.version(), 'favicon.ico');
-        return raw(contentType, bytes, { ...READABLE, 'cache-control': 'public, max-age=86400' });
+        const { contentType, bytes, shared } = await frontEnd.read(frontEnd.version(), 'favicon.ico');
+        return sharedDocument(contentType, bytes, shared, {
+          ...READABLE,
+          'cache-control': 'public, max-age=86400',
+        });
       },
     }),
     defineRoute({

@@ -1,6 +1,6 @@
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { createOpenApi, type OpenApiOptions } from '../openapi/document.ts';
-import { encodedJson } from '../reply/reply.ts';
+import { sharedDocument } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
 /**
@@ -9,6 +9,7 @@ import { defineRoute, type Route } from '../route.ts';
  */
 export function withOpenApi(routes: readonly Route[], options: OpenApiOptions): readonly Route[] {
   let bytes: Buffer | undefined;
+  const shared = {};
   const all: readonly Route[] = [
     ...routes,
     defineRoute({
@@ -19,7 +20,7 @@ export function withOpenApi(routes: readonly Route[], options: OpenApiOptions): 
       access: 'public',
       handle() {
         bytes ??= Buffer.from(JSON.stringify(createOpenApi(all, options)));
-        return encodedJson(bytes);
+        return sharedDocument('application/json', bytes, shared);
       },
     }),
   ];

@@ -1,0 +1,205 @@
+/** How much memory large answers may take until they are read. */
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import test, { type TestContext } from 'node:test';
+import type { WorkspaceId } from '#src/core/ids.ts';
+import { BodyMemory, MAX_BODY_MEMORY_BYTES } from '#src/http/edge/body-memory.ts';
+import { defer, ok, type Reply, raw } from '#src/http/reply/reply.ts';
+import { defineRoute, type Route } from '#src/http/route.ts';
+import { deferred } from '#test/support/deferred.ts';
+import { eventually } from '#test/support/processes.ts';
+import { auth, principal, send, serve, type TestServer } from './test-server.ts';
+import { docs, use } from './thing-routes.ts';
+
+/** More than the system keeps for a connection whose client does not read. */
+const LARGE = Buffer.alloc(16 * 1024 * 1024, 'All the world’s a stage. ');
+const MOST = MAX_BODY_MEMORY_BYTES / 2 / LARGE.byteLength;
+
+/** A server that knows every workspace. */
+function serveAnswers(t: TestContext, answers: Readonly<Record<string, () => Reply | Promise<Reply>>>) {
+  const routes = Object.entries(answers).map(([name, handle]): Route => {
+    const [method = 'GET', path = ''] = name.split(' ');
+    const responses = { 200: { description: 'd', contentType: '*/*' } };
+    return defineRoute({
+      ...docs,
+      method: method as 'GET' | 'POST',
+      path,
+      operationId: name,
+      access: use,
+      responses,
+      handle,
+    });
+  });
+  return serve(t, routes, {
+    heartbeatMs: 10,
+    auth: {
+      ...auth,
+      authenticate: (_, workspaceHeader) => ({ ...principal, workspaceId: workspaceHeader as WorkspaceId }),
+    },
+  });
+}
+
+const headersOf = (workspaceId: string) => ({
+  authorization: 'Bearer good',
+  'service-workspace-id': workspaceId,
+});
+const get = (server: TestServer, path: string, workspaceId: string) =>
+  send(server, path, { headers: headersOf(workspaceId) });
+
+/** Sends requests whose answers nobody reads. */
+function stall(t: TestContext, server: TestServer, request: string, count = MOST): net.Socket[] {
+  return Array.from({ length: count }, () => {
+    const socket = net.connect(server.port, server.host).on('error', () => {});
+    socket.pause();
+    const head = `host: x\r\nauthorization: Bearer good\r\nservice-workspace-id: busy\r\n`;
+    const [line = '', more = '', body = ''] = request.split('|');
+    socket.write(`${line} HTTP/1.1\r\n${head}${more}\r\n${body}`);
+    t.after(() => socket.destroy());
+    return socket;
+  });
+}
+
+/** Resolves when this many answers are being sent, and a further one is refused. */
+async function becomesFull(server: TestServer, path: string, count = MOST): Promise<void> {
+  await eventually('the answers are being sent', () => {
+    const sent = [...server.open.inFlight].filter(({ phase }) => phase.name === 'sending');
+    return sent.length === count;
+  });
+  await eventually('a further large answer has no room', async () => {
+    const { status } = await get(server, path, 'busy');
+    return status === 503;
+  });
+}
+
+test('answers of one workspace that nobody reads leave room for others, and for small answers', async (t) => {
+  const server = await serveAnswers(t, {
+    'GET /large': () => raw('image/png', LARGE),
+    'GET /small': () => ok({}),
+  });
+  const readers = stall(t, server, 'GET /large');
+  await becomesFull(server, '/large');
+  const refused = await get(server, '/large', 'busy');
+  assert.deepEqual([refused.status, refused.code, refused.headers['retry-after']], [503, 'unavailable', '1']);
+  assert.match(refused.text, /Too many large answers of this workspace are being read. Ask again/);
+  assert.equal((await get(server, '/small', 'busy')).status, 200);
+  assert.equal((await get(server, '/large', 'quiet')).status, 200);
+  for (const reader of readers) reader.destroy();
+  await eventually('the room of answers whose clients have left is free', async () => {
+    const { status } = await get(server, '/large', 'busy');
+    return status === 200;
+  });
+});
+
+test('answers that are read give their room back', async (t) => {
+  const server = await serveAnswers(t, { 'GET /large': () => raw('image/png', LARGE) });
+  for (let i = 0; i < 2 * MOST; i++) assert.equal((await get(server, '/large', 'busy')).status, 200);
+});
+
+test('a part of a large document keeps the whole document', async (t) => {
+  const server = await serveAnswers(t, {
+    'GET /part': () => raw('image/png', LARGE.subarray(0, 12 * 1024 * 1024)),
+  });
+  stall(t, server, 'GET /part');
+  await becomesFull(server, '/part');
+});
+
+test('answers after which the connection ends keep their room until they are read, too', async (t) => {
+  const server = await serveAnswers(t, {
+    'GET /large': () => raw('image/png', LARGE),
+    'POST /large': () => raw('image/png', LARGE),
+  });
+  const whole = net.connect(server.port, server.host);
+  whole.write(
+    'POST /large HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\nservice-workspace-id: quiet\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
+  );
+  let bytes = 0;
+  let head = '';
+  await new Promise<void>((resolve) => {
+    whole.on('data', (data) => {
+      if (head === '') head = data.toString('latin1').split('\r\n\r\n', 1)[0]!;
+      bytes += data.byteLength;
+      if (bytes === head.length + 4 + LARGE.byteLength) resolve();
+    });
+  });
+  whole.destroy();
+  assert.match(head, /^connection: close\r?$/im);
+  stall(t, server, 'POST /large|transfer-encoding: chunked\r\n|0\r\n\r\n');
+  await becomesFull(server, '/large');
+});
+
+test('an answer that began as white space keeps its room until it is read', async (t) => {
+  const value = deferred<unknown>();
+  const text = 'x'.repeat(LARGE.byteLength - 1024); // with the rest of its JSON as much
+  const server = await serveAnswers(t, {
+    'GET /late': () => defer(value.promise, ({ code }) => ({ failed: code })),
+    'GET /large': () => raw('image/png', LARGE),
+  });
+  const readers = stall(t, server, 'GET /late');
+  await eventually('all have begun', () => readers.every(({ bytesWritten }) => bytesWritten > 0));
+  const beaten = stall(t, server, 'GET /late', 1)[0]!;
+  await new Promise<void>((resolve) => {
+    beaten.once('data', () => resolve());
+    beaten.resume();
+  });
+  beaten.destroy();
+  value.resolve({ text });
+  await becomesFull(server, '/large');
+  const refused = await get(server, '/late', 'busy');
+  assert.match(refused.text, /unavailable/); // with its status, or after white space
+});
+
+test('files that are being sent have bounded memory and descriptors, however slowly they are read', async (t) => {
+  let open = 0;
+  const server = await serveAnswers(t, {
+    'GET /large': () => raw('image/png', LARGE),
+    'GET /file': async () => {
+      open++;
+      return {
+        kind: 'file',
+        status: 200,
+        contentType: 'image/png',
+        sizeBytes: LARGE.byteLength,
+        read: async (offset, length) => LARGE.subarray(offset, offset + length),
+        close: async () => void open--,
+      };
+    },
+  });
+  const readers = stall(t, server, 'GET /large');
+  await becomesFull(server, '/large');
+  readers.pop()?.destroy(); // which leaves room for 64 files
+  await eventually('the room of one answer is free', async () => {
+    const { status } = await get(server, '/file', 'busy');
+    return status === 200;
+  });
+  readers.push(...stall(t, server, 'GET /file', 80));
+  await becomesFull(server, '/file', MOST - 1 + 64);
+  await eventually('64 files are open, and no more', () => open === 64);
+  assert.equal((await get(server, '/file', 'quiet')).status, 200);
+  for (const reader of readers) reader.destroy();
+  await eventually('all files are closed', () => open === 0);
+  assert.equal((await get(server, '/file', 'busy')).status, 200);
+});
+
+test('a request that was carried out says so when its answer has no room', async (t) => {
+  const server = await serveAnswers(t, {
+    'GET /large': () => raw('image/png', LARGE),
+    'POST /large': () => raw('image/png', LARGE),
+  });
+  stall(t, server, 'GET /large');
+  await becomesFull(server, '/large');
+  const answer = await send(server, '/large', { method: 'POST', headers: headersOf('busy') });
+  assert.equal(answer.status, 503);
+  assert.match(
+    answer.text,
+    /The request was carried out\. A POST is safe to repeat with the Idempotency-Key/,
+  );
+});
+
+test('one answer of any size has room in a workspace that reads no other', () => {
+  const memory = new BodyMemory({ alwaysTakesOne: true });
+  assert.equal(memory.take('a', 2 * MAX_BODY_MEMORY_BYTES), true);
+  assert.equal(memory.take('a', 1), false);
+  memory.give('a', 2 * MAX_BODY_MEMORY_BYTES);
+  assert.equal(memory.take('b', MAX_BODY_MEMORY_BYTES / 2), true);
+  assert.equal(memory.take('b', 1), false);
+});
