@@ -67,7 +67,12 @@ export async function createApp(options: AppOptions): Promise<App> {
  * It reaches later parts through functions, which are called once all are open.
  */
 async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<App> {
-  const phase: ServingPhase = { port: undefined, isLeaving: false, isDraining: false };
+  const phase: ServingPhase = {
+    port: undefined,
+    isRetiring: false,
+    isLeaving: false,
+    isDraining: false,
+  };
   const ground = await openGround(options, stack);
   const runs = openRuns(ground);
   const planes: Planes = await openPlanes(ground, runs, phase, stack);
@@ -88,11 +93,14 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
       runs: runs.runs.actors.residents().length,
       streams: ground.openRequests.load().streams,
     }),
+    retire() {
+      phase.isRetiring = true;
+    },
     stored: () => ground.store.durable(),
     async [Symbol.asyncDispose]() {
       const { drainS } = options.config;
-      phase.isLeaving = true;
-      if (drainS > 0) await new Promise((resolve) => setTimeout(resolve, drainS * 1000));
+      phase.isLeaving = !phase.isRetiring;
+      if (phase.isLeaving && drainS > 0) await new Promise((resolve) => setTimeout(resolve, drainS * 1000));
       phase.isDraining = true;
       server.stopListening();
       await endWork({
@@ -109,6 +117,8 @@ async function open(options: AppOptions, stack: AsyncDisposableStack): Promise<A
 /** The phase of the server's life, for parts that are opened before it listens. */
 interface ServingPhase {
   port: number | undefined;
+  /** Another worker takes the place of this one. */
+  isRetiring: boolean;
   /** Load balancers should send no new requests; requests that they still send are answered. */
   isLeaving: boolean;
   isDraining: boolean;

@@ -29,6 +29,11 @@ export interface App extends AsyncDisposable {
   readonly requestCount: () => number;
   /** Returns the load that a drain has to end. */
   readonly load: () => AppLoad;
+  /**
+   * Notes that another worker takes the place of this one. The server then does not stop with the app: nothing says so, and nobody is
+   * given time to notice it.
+   */
+  readonly retire: () => void;
   /** Resolves once all decisions are on disk, so that ending then loses nothing; undefined when they are. */
   readonly stored: () => Promise<void> | undefined;
 }

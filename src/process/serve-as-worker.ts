@@ -18,6 +18,9 @@ import { logFatal, type ServeOptions } from './serve-alone.ts';
  */
 const OF_THE_PRIMARY: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 
+/** The signal with which the primary drains a worker that another one has replaced. Others end the whole server. */
+const OF_REPLACEMENT: NodeJS.Signals = 'SIGHUP';
+
 /** Resolves when the worker serves. Rejects when it cannot. */
 export async function serveAsWorker(options: ServeOptions, channel: ProcessChannel): Promise<void> {
   const { config, end, fail } = options;
@@ -55,10 +58,10 @@ export async function serveAsWorker(options: ServeOptions, channel: ProcessChann
   });
   const warmed = warmedUp(app, { config, log, prerequisites, createApp });
   link.onDrain((signal) => {
-    drain(
-      { app: warmed, log, subject: 'worker', leavingMs: config.drainS * 1000, abandon: exitAtOnce },
-      signal,
-    ).then(
+    const isReplaced = signal === OF_REPLACEMENT;
+    if (isReplaced) app.retire();
+    const leavingMs = isReplaced ? 0 : config.drainS * 1000;
+    drain({ app: warmed, log, subject: 'worker', leavingMs, abandon: exitAtOnce }, signal).then(
       (isStored) => end(isStored ? 0 : 1),
       (error: unknown) => fail(`Stopping failed: ${error instanceof Error ? error.message : String(error)}`),
     );

@@ -4,9 +4,11 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import test from 'node:test';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import test, { type TestContext } from 'node:test';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
-import { startChildServer } from '#test/support/child-server.ts';
+import { type ChildServer, startChildServer } from '#test/support/child-server.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import {
   descendants,
@@ -16,6 +18,7 @@ import {
   type WorkerFact,
   workersOf,
 } from '#test/support/processes.ts';
+import { OWNER } from '#test/support/server-fixture.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const SIZE = 3;
@@ -180,8 +183,62 @@ test('SIGHUP replaces the workers one after the other while requests are answere
   assert.equal((await notebook.run(['a'])).status, 'completed');
 });
 
+test('a replacement of the workers takes no TROUPE_DRAIN_S, and /healthz and /readyz say nothing of it', async (t) => {
+  const own = await startChildServer(t, { TROUPE_WORKERS: '2', TROUPE_DRAIN_S: '600' });
+  const kept = Array.from({ length: 4 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+  t.after(() => {
+    for (const agent of kept) agent.destroy();
+  });
+  const answers = new Set<string>();
+  const ask = async (path: string, agent: Agent | false) => {
+    const sent = get(`${own.baseUrl}${path}`, { agent });
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    answers.add(`${path} ${response.statusCode}`);
+    response.resume();
+    await once(response, 'end');
+  };
+  const askAll = () =>
+    Promise.allSettled(
+      ['/healthz', '/readyz'].flatMap((path) => [false as const, ...kept].map((agent) => ask(path, agent))),
+    );
+  await askAll();
+  process.kill(own.pid, 'SIGHUP');
+  // A kept connection ends with its worker; that is no answer.
+  await eventually('all workers are replaced', async () => {
+    await askAll();
+    return own.log.some(({ msg }) => msg === 'workers are replaced no longer');
+  });
+  assert.deepEqual(answers, new Set(['/healthz 200', '/readyz 200']));
+});
+
+/** Begins uploads that do not end, at least one in each worker: the drain of a worker then takes a second. */
+async function holdUploads(t: TestContext, { baseUrl, log }: ChildServer, workers: number): Promise<void> {
+  const { hostname, port } = new URL(baseUrl);
+  const caller = `authorization: Bearer ${OWNER.token}\r\nservice-workspace-id: ${OWNER.workspaceId}`;
+  const holding = new Set<unknown>();
+  for (let count = 0; holding.size < workers; count++) {
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined); // the worker is killed
+    const requestId = `upload-${count}`;
+    socket.write(`GET /api/v3/me HTTP/1.1\r\nhost: a\r\n${caller}\r\nx-request-id: ${requestId}\r\n\r\n`);
+    const line = await eventually('the request is logged', () =>
+      log.find(({ request }) => Object(request).requestId === requestId),
+    );
+    holding.add(line.worker);
+    socket.write(
+      `PUT /api/v3/files/${requestId} HTTP/1.1\r\nhost: a\r\n${caller}\r\ncontent-length: 1000000\r\n\r\n`,
+    );
+    const timer = setInterval(() => socket.write('a'), 1000); // a connection without a byte is closed
+    t.after(() => {
+      clearInterval(timer);
+      socket.destroy();
+    });
+  }
+}
+
 test('a worker that is killed while it is replaced is logged, and the next orderly stop reports no loss', async (t) => {
-  const own = await startChildServer(t, { TROUPE_WORKERS: '2', TROUPE_DRAIN_S: '1' });
+  const own = await startChildServer(t, { TROUPE_WORKERS: '2', TROUPE_LOG_LEVEL: 'debug' });
+  await holdUploads(t, own, 2);
   process.kill(own.pid, 'SIGHUP');
   const drains = await eventually('a worker drains', () =>
     own.log.find(({ msg }) => msg === 'the worker drains'),
