@@ -435,6 +435,7 @@ async function openServer(
         log,
         logsAll: config.logLevel === 'debug' || config.logLevel === 'trace',
         slowMs: config.slowRequestMs,
+        refusesAll: () => phase.isDraining || config.readOnly,
       }),
       trustedProxies: config.trustedProxies,
       sharesNetwork: sharesNetwork(config),

@@ -80,14 +80,14 @@ test('at level debug each request has a line with its operation, caller, status 
 const LOGGED = { requestId: 'mine', principal: undefined, remoteAddress: '', query: {} };
 const SLOW_ROUTE = { method: 'POST', path: '/things' };
 
-function logOf(nowMs: () => number) {
+function logOf(nowMs: () => number, refusesAll = () => false) {
   const lines: unknown[] = [];
   const write = (fields: object, message: string) => {
     const { request, others } = fields as Line['fields'];
     lines.push([message, request.status, request.durationMs, ...(others === undefined ? [] : [others])]);
   };
   const log = { debug: write, info: write, warn: write };
-  return { lines, log: new RequestLog({ log, logsAll: false, slowMs: 20, nowMs }) };
+  return { lines, log: new RequestLog({ log, logsAll: false, slowMs: 20, nowMs, refusesAll }) };
 }
 
 test('above level debug a request has a line only when it was slow on the server', () => {
@@ -123,6 +123,28 @@ test('of the requests that a limit refuses within a second one is logged, with t
     ['a limit refused a request', 429, 0, 0],
     ['a limit refused a request', 429, 0, 5],
   ]);
+});
+
+test('a 503 that tells the state of the server, or comes because it drains or only reads, is logged as no refusal by a limit', () => {
+  const phase = { refusesAll: true };
+  const { lines, log } = logOf(
+    () => 0,
+    () => phase.refusesAll,
+  );
+  const answer = (path: string, status: number) =>
+    log.replied({ method: 'GET', path }, LOGGED, {
+      ms: 0,
+      status,
+      bytes: 2,
+      mayTakeLong: false,
+      hasLeft: false,
+    });
+  answer('/things', 503);
+  phase.refusesAll = false;
+  for (const path of ['/healthz', '/readyz']) answer(path, 503);
+  assert.deepEqual(lines, []);
+  answer('/things', 503);
+  assert.deepEqual(lines, [['a limit refused a request', 503, 0, 0]]);
 });
 
 test('the line of a request includes the time of its handler', async (t) => {

@@ -38,8 +38,8 @@ export interface RequestOutcome {
 
 const LIMIT_STATUSES = new Set([429, 503, 507]);
 const LIMIT_INTERVAL_MS = 1000;
-/** A 503 from this path means that the server is not ready, so it is not counted as a refusal. */
-const READINESS = '/readyz';
+/** A 503 from these paths is the state of the server, so it is not counted as a refusal. */
+const HEALTH = new Set(['/healthz', '/readyz']);
 
 export interface RequestLogOptions {
   readonly log: Pick<Log, 'debug' | 'info' | 'warn'>;
@@ -47,6 +47,8 @@ export interface RequestLogOptions {
   readonly logsAll: boolean;
   /** The time beyond which a request counts as slow; 0: none does. */
   readonly slowMs: number;
+  /** Returns whether the server now refuses requests with 503 for another reason than a limit; when absent, it never does. */
+  readonly refusesAll?: () => boolean;
   /** A clock that never goes back; `performance.now` when absent. */
   readonly nowMs?: () => number;
 }
@@ -55,11 +57,19 @@ export class RequestLog {
   readonly logsAll: boolean;
   readonly #log: RequestLogOptions['log'];
   readonly #slowMs: number;
+  readonly #refusesAll: () => boolean;
   readonly #nowMs: () => number;
   #limitsLoggedAtMs = Number.NEGATIVE_INFINITY;
   #unloggedLimits = 0;
 
-  constructor({ log, logsAll, slowMs, nowMs = () => performance.now() }: RequestLogOptions) {
+  constructor({
+    log,
+    logsAll,
+    slowMs,
+    refusesAll = () => false,
+    nowMs = () => performance.now(),
+  }: RequestLogOptions) {
+    this.#refusesAll = refusesAll;
     this.#nowMs = nowMs;
     this.#log = log;
     this.logsAll = logsAll;
@@ -79,12 +89,16 @@ export class RequestLog {
   /** Writes the lines of a request that has its reply now. */
   replied(route: LoggedRoute, request: LoggedRequest, outcome: RequestOutcome): void {
     const isSlow = outcome.ms > this.#slowMs && !outcome.mayTakeLong && !asksToWait(request.query);
-    const isLimited = LIMIT_STATUSES.has(outcome.status) && route.path !== READINESS;
+    const isLimited = LIMIT_STATUSES.has(outcome.status) && !this.#isNoLimit(route, outcome);
     if (!isSlow && !isLimited && !this.logsAll) return;
     const fields = fieldsOf(route, request, outcome);
     if (isSlow) this.#log.warn(fields, 'a request was slow');
     else if (this.logsAll) this.#log.debug(fields, 'request');
     if (isLimited) this.#logLimit(fields);
+  }
+
+  #isNoLimit({ path }: LoggedRoute, { status }: RequestOutcome): boolean {
+    return HEALTH.has(path) || (status === 503 && this.#refusesAll());
   }
 
   #logLimit(fields: ReturnType<typeof fieldsOf>): void {
