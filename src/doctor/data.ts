@@ -23,7 +23,10 @@ const MIB = 1024 * 1024;
 /**
  * Checks that the data directory is private and can be written, and whether a server is using it.
  */
-export async function checkDataDirectory(path: string): Promise<Finding[]> {
+export async function checkDataDirectory({
+  dataDir: path,
+  readOnly,
+}: Pick<Config, 'dataDir' | 'readOnly'>): Promise<Finding[]> {
   const [name, lock] = ['data directory', 'data directory lock'];
   if (!existsSync(path)) {
     const parent = firstExisting(path);
@@ -41,6 +44,8 @@ export async function checkDataDirectory(path: string): Promise<Finding[]> {
       ),
     ];
   const shown = `${path}, mode ${(mode & 0o777).toString(8)}`;
+  if (readOnly && !isWritable(path))
+    return [ok(name, `${shown}, cannot be written, and a server with TROUPE_READ_ONLY does not need to`)];
   const rights = !isWritable(path)
     ? problem(name, `${shown}, is not writable`, `Make ${path} writable for the user that runs the server.`)
     : (mode & 0o077) !== 0
@@ -129,7 +134,7 @@ export function checkDisk({ dataDir, diskReserveMb, diskWarnMb }: Config): Findi
 }
 
 /** Checks that the server can listen on its port. A port in use is fine if the data directory is in use as well. */
-export async function checkPort({ host, port, dataDir }: Config): Promise<Finding> {
+export async function checkPort({ host, port, dataDir, readOnly }: Config): Promise<Finding> {
   const shown = `${host}:${port}`;
   if (port === 0) return ok('port', 'the system chooses a free one at each start');
   const code = await probeListening(host, port);
@@ -142,6 +147,12 @@ export async function checkPort({ host, port, dataDir }: Config): Promise<Findin
     );
   if (code === 'EADDRINUSE' && existsSync(dataDir) && (await DataDirectory.isClaimed(dataDir)))
     return ok('port', `${shown} is in use, as is the data directory: the server is running`);
+  if (code === 'EADDRINUSE' && readOnly && existsSync(dataDir) && !isWritable(dataDir))
+    return warning(
+      'port',
+      `${shown} is in use; a server that only reads leaves no lock in a directory that it cannot write`,
+      'If the line about the server says that it is ready, that is the server.',
+    );
   const { why, advice } = explainListening(code, { host, port });
   return problem('port', `the server cannot listen on ${shown}: ${why}`, advice);
 }

@@ -10,7 +10,7 @@ export async function* examine(config: Config): AsyncGenerator<Finding, void, un
   yield checkNode(process.versions.node);
   yield* await checkBinaries(config.uwebsockets);
   yield* await checkPython(config);
-  yield* await checkDataDirectory(config.dataDir);
+  yield* await checkDataDirectory(config);
   yield* await checkStoreAndKeyring(config);
   yield checkDisk(config);
   yield await checkPort(config);

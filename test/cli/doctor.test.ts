@@ -201,6 +201,34 @@ test('the doctor finds what settings name outside of the data directory and does
   assert.match(file!, /^problem: .*file \(TROUPE_LISTEN_SOCKET\) is not a socket /);
 });
 
+test('the doctor finds no problem in a directory that cannot be written where the server only reads', async (t) => {
+  if (process.getuid?.() !== 0) return t.skip('only root can start a command as another user');
+  const place = temporaryDirectory(t);
+  const data = join(place, 'data');
+  cpSync(server.dataDir, data, { recursive: true, filter: (path) => !path.endsWith('.sock') });
+  for (const path of [place, data, join(data, 'store')]) chmodSync(path, 0o755);
+  chmodSync(join(data, 'store', 'data.mdb'), 0o644);
+  rmSync(join(data, 'claim'), { force: true }); // that of the running server
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  t.after(() => other.close());
+  const { port } = other.address() as AddressInfo;
+  const examine = (readOnly: string) => {
+    const settings = { TROUPE_DATA_DIR: data, TROUPE_PORT: String(port), TROUPE_READ_ONLY: readOnly };
+    const { stdout } = spawnSync(process.execPath, [MAIN, 'doctor', '--json'], {
+      cwd: '/',
+      env: { PATH: process.env.PATH ?? '', TROUPE_PYTHON: '/nowhere/python', ...settings },
+      uid: 65_534,
+      gid: 65_534,
+      encoding: 'utf8',
+    });
+    const report: Report = JSON.parse(stdout);
+    return ['data directory', 'port'].map((check) => find(report, check).status);
+  };
+  assert.deepEqual(examine('true'), ['ok', 'warning']);
+  assert.deepEqual(examine('false'), ['problem', 'problem']);
+});
+
 test('the doctor opens the store and the keyring, changes neither, and reports their damage', async () => {
   const shell = new Shell(test);
   const data = join(shell.cwd, 'copy');
