@@ -17,7 +17,8 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   EFBIG: { what: 'the file would be too large', advice: 'Raise the limit of file sizes (ulimit -f).' },
   EROFS: {
     what: 'the file system is read-only',
-    advice: 'Mount it writable. A disk that fails can become read-only by itself: look into dmesg.',
+    advice:
+      'Mount it writable. A disk that fails can become read-only by itself: look into dmesg. A unit of systemd can write only the folders that it names (ReadWritePaths=).',
   },
   EIO: { what: 'the disk reports an input/output error', advice: FAILING_DISK },
   EUCLEAN: {

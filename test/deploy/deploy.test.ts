@@ -81,6 +81,20 @@ test('the unit and the settings of deploy/ have a folder for the audit, and limi
     assert.ok(value > 0);
 });
 
+test('the unit lets the server write every folder that the settings of deploy/ name', () => {
+  const unit = read('troupe.service');
+  const values = (name: string) => (new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? '').split(' ');
+  const writable = [
+    ...values('StateDirectory').map((name) => `/var/lib/${name}`),
+    ...values('RuntimeDirectory').map((name) => `/run/${name}`),
+    ...values('ReadWritePaths').map((path) => path.replace(/^-/, '')),
+  ];
+  const { config } = loadConfig({}, { cwd: 'deploy' });
+  const { dataDir, keyringFile, backupDir = '', listenSocket = '' } = config;
+  for (const folder of [dataDir, dirname(keyringFile), backupDir, dirname(listenSocket)])
+    assert.ok(writable.includes(folder), folder);
+});
+
 test('the unit waits for a server that extends its start time, and accepts no notices from notebook code', () => {
   const unit = read('troupe.service');
   assert.match(unit, /^Type=notify$/m);
