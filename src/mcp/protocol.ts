@@ -25,7 +25,7 @@ import { ClientNotebook } from './client-notebook.ts';
 import type { McpCall, McpCaller } from './mcp-call.ts';
 import { NotebookLines } from './notebook-lines.ts';
 import { withProgress } from './progress.ts';
-import { listResources, readResource, TEMPLATES } from './resources.ts';
+import { LargeContent, listResources, readResource, TEMPLATES } from './resources.ts';
 import { refusal, toolResult } from './tool-result.ts';
 import { DEFAULT_TIMEOUT_S, LIMITS, TARGET, workspaceTools } from './workspace-tools.ts';
 
@@ -34,6 +34,12 @@ export interface McpRequest extends McpCaller {
   /** The client's `Mcp-Session-Id`; empty when it has none. */
   readonly clientId: string;
   readonly trace: TraceContext | undefined;
+}
+
+/** A request while it is carried out. */
+interface OpenRequest extends McpRequest {
+  /** The place for a content of megabytes; absent when the request reads no resource. */
+  readonly content?: LargeContent;
 }
 
 export interface ProtocolOptions {
@@ -78,7 +84,7 @@ export class Protocol {
   readonly #tools: ReadonlyMap<string, Tool<McpCall>>;
   readonly #listed: readonly ListedTool[];
   /** The context of each request for which the SDK asks for a server. */
-  readonly #requests = new WeakMap<Request, McpRequest>();
+  readonly #requests = new WeakMap<Request, OpenRequest>();
   readonly #short: McpHttpHandler;
   readonly #long: McpHttpHandler;
 
@@ -121,9 +127,16 @@ export class Protocol {
     // The lists never change while a client is connected, so there is nothing to listen for, and no stream to keep open.
     if (method === 'subscriptions/listen')
       return jsonRpcError(id, -32601, 'This server has nothing to listen for.');
+    if (method === 'resources/read') {
+      const content = new LargeContent();
+      this.#requests.set(request, { ...from, content });
+      const isLegacy = await isLegacyRequest(request, message);
+      const answer = isLegacy
+        ? this.#readAsJson(request, message)
+        : this.#short.fetch(request, { parsedBody: message });
+      return content.putInto(await answer, from.principal.workspaceId);
+    }
     this.#requests.set(request, from);
-    if (method === 'resources/read' && (await isLegacyRequest(request, message)))
-      return this.#readAsJson(request, message);
     const isLong = method === 'tools/call' && LONG.has(String(params.name));
     return (isLong ? this.#long : this.#short).fetch(request, { parsedBody: message });
   }
@@ -163,7 +176,7 @@ export class Protocol {
       listResources(from, params?.cursor, signal),
     );
     server.setRequestHandler('resources/read', ({ params }, { mcpReq: { signal } }) =>
-      readResource(from, params.uri, signal),
+      readResource(from, params.uri, signal, from.content ?? new LargeContent()),
     );
     return server;
   }

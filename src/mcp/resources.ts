@@ -1,8 +1,15 @@
 /** Notebooks, runs and assets as resources of MCP. */
+
+import { randomUUID } from 'node:crypto';
 import { ProtocolError, ProtocolErrorCode, type ReadResourceResult } from '@modelcontextprotocol/server';
 import { ApiError } from '#src/client/api-error.ts';
 import { AppError } from '#src/core/errors.ts';
 import { FairSemaphore } from '#src/core/fair-semaphore.ts';
+import { joined } from '#src/core/joined-bytes.ts';
+import { writeJson } from '#src/core/json/json-write.ts';
+import { inSlices } from '#src/core/slices.ts';
+import { decodeUtf8 } from '#src/core/utf8.ts';
+import { pathOf } from '#src/wire/paths.ts';
 import type { McpCaller } from './mcp-call.ts';
 
 const PYTHON = 'text/x-python';
@@ -32,6 +39,34 @@ export const TEMPLATES = [
   },
 ] as const;
 
+/** A longer address names nothing, and would come back in the answer. */
+const MAX_URI_CHARS = 1000;
+/** A larger content is put into the answer in slices: the SDK makes the JSON of an answer in one turn. */
+const MAX_WHOLE_BYTES = 256 * 1024;
+/** A multiple of three, so that the base64 of one piece goes on with that of the next. */
+const BASE64_PIECE_BYTES = 96 * 1024;
+
+/** A content of megabytes, which takes its place in the answer once the SDK has made that. */
+export class LargeContent {
+  readonly #mark = `content ${randomUUID()}`;
+  #json: readonly Uint8Array[] | undefined;
+
+  /** Returns the text that stands for the content with this JSON. */
+  holdPlaceOf(json: readonly Uint8Array[]): string {
+    this.#json = json;
+    return this.#mark;
+  }
+
+  /** Resolves with the answer with the content. */
+  async putInto(response: Response, workspaceId: string): Promise<Response> {
+    if (this.#json === undefined) return response;
+    const [before = '', after] = (await response.text()).split(JSON.stringify(this.#mark));
+    const parts = [Buffer.from(before), ...(after === undefined ? [] : [...this.#json, Buffer.from(after)])];
+    const { status, headers } = response;
+    return new Response(new Uint8Array(await inSlices(joined(parts), workspaceId)), { status, headers });
+  }
+}
+
 /** Resolves with a page of the notebooks, the newest first. */
 export async function listResources({ client }: McpCaller, cursor: string | undefined, signal: AbortSignal) {
   const { items, nextCursor } = await refusing(() =>
@@ -52,12 +87,16 @@ export async function listResources({ client }: McpCaller, cursor: string | unde
  * the caller may read, and when too many wait.
  */
 export async function readResource(
-  { client, principal: { workspaceId } }: McpCaller,
+  caller: McpCaller,
   uri: string,
   signal: AbortSignal,
+  large: LargeContent,
 ): Promise<ReadResourceResult> {
+  if (uri.length > MAX_URI_CHARS)
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no resource with so long an address.');
+  const read = async () => ({ contents: [await contentOf(caller, uri, signal, large)] });
   try {
-    return await PLACES.pass(workspaceId, () => contentOf(client, uri, signal), signal);
+    return await PLACES.pass(caller.principal.workspaceId, read, signal);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     throw new ProtocolError(ProtocolErrorCode.InternalError, `${error.code}: ${error.message}`);
@@ -65,25 +104,52 @@ export async function readResource(
 }
 
 async function contentOf(
-  client: McpCaller['client'],
+  { client, connection, principal: { workspaceId } }: McpCaller,
   uri: string,
   signal: AbortSignal,
-): Promise<ReadResourceResult> {
+  large: LargeContent,
+): Promise<ReadResourceResult['contents'][number]> {
+  const textOf = async (bytes: Uint8Array) =>
+    bytes.byteLength <= MAX_WHOLE_BYTES
+      ? Buffer.from(bytes).toString()
+      : large.holdPlaceOf(await inSlices(jsonOfText(bytes), workspaceId));
   const [, kind, id = '', assetId] =
     /^troupe:\/\/(notebooks|runs)\/([^/]+)(?:\/assets\/([^/]+))?$/.exec(uri) ?? [];
   if (kind === 'notebooks' && assetId === undefined) {
     const { bytes } = await refusing(() => client.notebooks.export(id, 'py', { signal }), uri);
-    return { contents: [{ uri, mimeType: PYTHON, text: Buffer.from(bytes).toString() }] };
+    return { uri, mimeType: PYTHON, text: await textOf(bytes) };
   }
   if (kind === 'runs' && assetId === undefined) {
-    const run = await refusing(() => client.runs.get(id, { signal }), uri);
-    return { contents: [{ uri, mimeType: 'application/json', text: JSON.stringify(run) }] };
+    const path = pathOf('getRun', { runId: id });
+    const { bytes } = await refusing(() => connection.bytes({ method: 'GET', path, signal }), uri);
+    return { uri, mimeType: 'application/json', text: await textOf(bytes) };
   }
   if (kind === 'runs' && assetId !== undefined) {
     const { bytes, contentType } = await refusing(() => client.runs.asset(id, assetId, { signal }), uri);
-    return { contents: [{ uri, mimeType: contentType, blob: Buffer.from(bytes).toString('base64') }] };
+    const blob =
+      bytes.byteLength <= MAX_WHOLE_BYTES
+        ? Buffer.from(bytes).toString('base64')
+        : large.holdPlaceOf(await inSlices(jsonOfBase64(bytes), workspaceId));
+    return { uri, mimeType: contentType, blob };
   }
   throw notThere(uri);
+}
+
+/** Returns the JSON of the text that bytes are in UTF-8, in pieces and steps. */
+function* jsonOfText(bytes: Uint8Array): Generator<undefined, Uint8Array[]> {
+  return yield* writeJson(yield* decodeUtf8(bytes));
+}
+
+/** Returns the JSON of the base64 of bytes, in pieces and steps. */
+function* jsonOfBase64(bytes: Uint8Array): Generator<undefined, Uint8Array[]> {
+  const pieces = [Buffer.from('"')];
+  for (let from = 0; from < bytes.byteLength; from += BASE64_PIECE_BYTES) {
+    const piece = Buffer.from(bytes.subarray(from, from + BASE64_PIECE_BYTES)).toString('base64');
+    pieces.push(Buffer.from(piece, 'latin1'));
+    yield;
+  }
+  pieces.push(Buffer.from('"'));
+  return pieces;
 }
 
 /**

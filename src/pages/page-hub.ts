@@ -32,7 +32,6 @@ import {
 import {
   closeFrame,
   lateFrame,
-  messageFrame,
   messageFrames,
   PageStream,
   type PageStreamPorts,
@@ -342,7 +341,7 @@ export class PageHub implements NotebookFollower {
   #correct(page: Page, corrections: readonly DocumentChange[]): void {
     for (const change of corrections)
       if (change.type === 'set-code') page.echoes.corrected(change.cellId, change.code);
-    page.stream?.send(slicedFrame(...transactionMessage(corrections), this.#live.workspaceId));
+    page.stream?.send(this.#frameOf(transactionMessage(corrections)));
   }
 
   /**
@@ -449,7 +448,7 @@ export class PageHub implements NotebookFollower {
       case 'completion-result':
       case 'other': {
         const { op, ...members } = message.fields;
-        const frame = messageFrame(String(op), members);
+        const frame = this.#frameOf([String(op), members]);
         if (this.#receiver === null) this.#broadcastFrame(frame);
         else this.#receiver?.stream?.send(frame);
         return;
@@ -464,7 +463,7 @@ export class PageHub implements NotebookFollower {
 
   changed(changes: readonly DocumentChange[], origin: object | null, author: ChangeAuthor | null): void {
     if (author !== null) this.#presence.changed(changes, author);
-    let frame: Buffer | Promise<Uint8Array> | undefined; // the same for all pages
+    let frame: Uint8Array | Promise<Uint8Array> | undefined; // the same for all pages
     for (const page of this.#pages.values()) {
       if (page.stream === undefined) continue;
       const isOwn = page === origin;
@@ -475,7 +474,7 @@ export class PageHub implements NotebookFollower {
       }
       if (isOwn) continue;
       if (changes.some(changesOrder)) page.reorderedMs = performance.now();
-      frame ??= slicedFrame(...transactionMessage(changes), this.#live.workspaceId);
+      frame ??= this.#frameOf(transactionMessage(changes));
       page.stream.send(frame);
     }
   }
@@ -535,7 +534,7 @@ export class PageHub implements NotebookFollower {
   }
 
   #broadcast(message: PageMessage): void {
-    this.#broadcastFrame(messageFrame(...message));
+    this.#broadcastFrame(this.#frameOf(message));
   }
 
   /** Sends short messages in one piece: ten thousand pieces, one for each cell, would take each page's stream 50 ms. */
@@ -543,12 +542,17 @@ export class PageHub implements NotebookFollower {
     if (messages.length > 0) this.#broadcastFrame(messageFrames(messages));
   }
 
-  #broadcastFrame(frame: Buffer): void {
+  /** A message of the kernel, of a page or about a value may have megabytes. */
+  #frameOf([op, data]: PageMessage): Uint8Array | Promise<Uint8Array> {
+    return slicedFrame(op, data, this.#live.workspaceId);
+  }
+
+  #broadcastFrame(frame: Uint8Array | Promise<Uint8Array>): void {
     for (const { stream } of this.#pages.values()) stream?.send(frame);
   }
 
   #send(page: Page, message: PageMessage): void {
-    page.stream?.send(messageFrame(...message));
+    page.stream?.send(this.#frameOf(message));
   }
 
   #forgetPages(): void {

@@ -14,6 +14,11 @@ import type { ResyncReason } from '#src/wire/shape.ts';
  */
 const MAX_LAG_BYTES = 16 * 2 ** 20;
 
+/** How many frames may wait that are being made, and have no size yet. */
+const MAX_UNMADE_FRAMES = 64;
+/** How long a frame may take that is made at once. */
+const AT_ONCE_MS = 2;
+
 /** The parts of the server that the streams of pages share. */
 export interface PageStreamPorts {
   /** The budget that memory for lagging pages is charged to. */
@@ -35,6 +40,8 @@ export class PageStream implements Subscription {
   /** The frames that come after one that is still being made; undefined when none is. */
   #waiting: (Uint8Array | Promise<Uint8Array>)[] | undefined;
   #waitingBytes = 0;
+  /** Those among them that are still being made. */
+  readonly #unmade = new Set<Promise<Uint8Array>>();
 
   /** `left` is called once, when the stream is over. Nothing is sent before `begin`. */
   constructor(sink: EventSink, { budget, onCutOff }: PageStreamPorts, left: () => void) {
@@ -90,7 +97,23 @@ export class PageStream implements Subscription {
 
   #wait(waiting: (Uint8Array | Promise<Uint8Array>)[], frame: Uint8Array | Promise<Uint8Array>): void {
     waiting.push(frame);
-    this.#waitingBytes += frame instanceof Promise ? 0 : frame.byteLength;
+    if (frame instanceof Promise)
+      unawaited(this.#countWhenMade(waiting, frame), 'page-stream: a frame that waits');
+    else this.#count(waiting, frame);
+  }
+
+  async #countWhenMade(waiting: readonly unknown[], frame: Promise<Uint8Array>): Promise<void> {
+    this.#unmade.add(frame); // it may wait more than once
+    if (this.#unmade.size > MAX_UNMADE_FRAMES) this.cutOff();
+    const made = await frame;
+    this.#unmade.delete(frame);
+    this.#count(waiting, made);
+  }
+
+  /** Counts the bytes of a frame that waits, once it is made. */
+  #count(waiting: readonly unknown[], { byteLength }: Uint8Array): void {
+    if (this.#waiting !== waiting) return;
+    this.#waitingBytes += byteLength;
     if (this.#waitingBytes > MAX_LAG_BYTES) this.cutOff();
   }
 
@@ -140,12 +163,6 @@ export class PageStream implements Subscription {
   }
 }
 
-/** Returns one message for a page as a frame of its stream. Its long texts are not encoded again if they are prepared. */
-export function messageFrame(op: string, data: Readonly<Record<string, unknown>>): Buffer {
-  const frame = lateFrame(op, data);
-  return typeof frame === 'string' ? Buffer.from(frame) : Buffer.concat([...frame]);
-}
-
 /** Returns the frames of short messages, one after the other. */
 export function messageFrames(
   messages: readonly (readonly [op: string, data: Readonly<Record<string, unknown>>])[],
@@ -155,14 +172,24 @@ export function messageFrames(
   );
 }
 
-/** Returns one message for a page as a frame, or as one that is being made in slices when it is large. Its values must not change. */
+/**
+ * Returns one message for a page as a frame, or as one that is still being made in slices. It is made at once when that is quick: the
+ * message is short, or its long texts are prepared. Its values must not change.
+ */
 export function slicedFrame(
   op: string,
   data: Readonly<Record<string, unknown>>,
   workspaceId: string,
-): Buffer | Promise<Uint8Array> {
+): Uint8Array | Promise<Uint8Array> {
   const frame = lateFrame(op, data);
-  return typeof frame === 'string' ? Buffer.from(frame) : inSlices(wholeFrame(frame), workspaceId);
+  if (typeof frame === 'string') return Buffer.from(frame);
+  const making = wholeFrame(frame);
+  const endMs = performance.now() + AT_ONCE_MS;
+  do {
+    const step = making.next();
+    if (step.done === true) return step.value;
+  } while (performance.now() < endMs);
+  return inSlices(making, workspaceId);
 }
 
 /** Returns one message for a page as a frame that is encoded when it is sent. Its values must not change. */

@@ -6,8 +6,10 @@ import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import { StreamBudget } from '#src/events/stream-budget.ts';
 import { prepareMessage } from '#src/notebook/large-messages.ts';
 import { PageHub, type PageHubPorts } from '#src/pages/page-hub.ts';
+import { PageStream } from '#src/pages/page-stream.ts';
 import { cellOp, output } from '#test/notebook/kernel-messages.ts';
 import { openUnsavedNotebook } from '#test/notebook/unsaved-notebook.ts';
+import { deferred } from '#test/support/deferred.ts';
 
 const MIB = 2 ** 20;
 const LARGE = 'x'.repeat(7 * MIB);
@@ -188,13 +190,33 @@ test('a large message that was prepared in slices is not encoded again for pages
   assert.ok(longest < 64 * 1024, `${longest} characters were encoded at once`);
 });
 
-test('a page that lags too far behind the changes is cut off', (t) => {
+test('a page that lags too far behind the changes is cut off', async (t) => {
   const { live, cutOffs, attach } = openNotebook(t, ['a']);
   const sink = new SlowSink();
   attach(sink);
   for (let count = 0; count < 12 && !sink.isOver; count++)
     live.apply([cellOp('a', { output: output('text/html', LARGE) })]);
-  assert.deepEqual([sink.isOver, cutOffs], [true, ['slow_subscriber']]);
+  while (!sink.isOver) await nextTurn(); // the frames are made in slices
+  assert.deepEqual(cutOffs, ['slow_subscriber']);
+});
+
+test('sixty frames that are still being made arrive in their order, and a hundred cut a page off', async () => {
+  const frame = (n: number) => Buffer.from(`data: ${JSON.stringify({ op: `frame ${n}`, data: {} })}\n\n`);
+  for (const count of [60, 100]) {
+    const cutOffs: string[] = [];
+    const sink = Object.assign(new SlowSink(), { isFast: true });
+    const stream = new PageStream(sink, { onCutOff: (reason) => void cutOffs.push(reason) }, () => {});
+    stream.begin([]);
+    const frames = Array.from({ length: count }, () => deferred<Uint8Array>());
+    for (const { promise } of frames) stream.send(promise);
+    for (const [n, { resolve }] of frames.entries()) {
+      resolve(frame(n));
+      await nextTurn();
+    }
+    const all = frames.map((_, n) => `frame ${n}`);
+    assert.deepEqual([sink.story, cutOffs], count === 60 ? [all, []] : [[], ['slow_subscriber']]);
+    stream.close();
+  }
 });
 
 test('a fast page is sent a large state in slices', async (t) => {
