@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseBoundedJson } from '#src/confined/bounded-json.ts';
 import { ShapeError } from '#src/confined/json-shape.ts';
-import { decodeMessage, MAX_WIDGETS_CHARS } from '#src/confined/kernel/message-decoders.ts';
+import { decodeMessage, MAX_WIDGETS_CHARS, mayTakeLong } from '#src/confined/kernel/message-decoders.ts';
 
 const CELL_OP = {
   op: 'cell-op',
@@ -38,6 +38,38 @@ test('a single console entry and a list of entries both become lists, and an emp
     return message.op === 'cell-op' ? message.console : null;
   });
   assert.deepEqual(consoles, [[entry], [entry, entry], []]);
+});
+
+test('a message has a hundred console entries at most, and one with several is the last of its group', () => {
+  const entry = { channel: 'stdout', mimetype: 'text/plain', data: 'x', timestamp: 1 };
+  const withEntries = (count: number) => ({
+    ...CELL_OP,
+    console: Array.from({ length: count }, () => entry),
+  });
+  assert.equal(decodeMessage(withEntries(100)).op, 'cell-op');
+  assert.throws(() => decodeMessage(withEntries(101)), ShapeError);
+  const taking = [{ ...CELL_OP, console: entry }, withEntries(0), withEntries(1), withEntries(2)].map(
+    mayTakeLong,
+  );
+  assert.deepEqual(taking, [false, false, false, true]);
+});
+
+test('of very many completions and packages the first ones are read', () => {
+  const options = Array.from({ length: 20_000 }, (_, n) => ({
+    name: `n${n}`,
+    type: 't',
+    completion_info: null,
+  }));
+  const completions = decodeMessage({
+    op: 'completion-result',
+    completion_id: 'c',
+    prefix_length: 1,
+    options,
+  });
+  assert.equal(completions.op === 'completion-result' && completions.options.length, 10_000);
+  const packages = options.map(({ name }) => name);
+  const missing = decodeMessage({ op: 'missing-package-alert', packages });
+  assert.equal(missing.op === 'missing-package-alert' && missing.packages.length, 1000);
 });
 
 test('the verdicts of all cells survive cell names that are special in JavaScript', () => {

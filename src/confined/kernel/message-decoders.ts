@@ -35,6 +35,11 @@ const MAX_REASON_CHARS = 500;
 /** One request sets values of at most this many elements, whose ids have at most this many characters. */
 const MAX_ELEMENT_FAILURES = 1000;
 const MAX_ELEMENT_ID_CHARS = 500;
+/** A kernel sends printed text piece by piece, or an empty list. Each entry costs as much as a message. */
+const MAX_CONSOLE_ENTRIES = 100;
+/** Further completions and packages are left out. Requests and pages show fewer. */
+const MAX_COMPLETIONS = 10_000;
+const MAX_PACKAGES = 1000;
 /** The longest name that RFC 6838 allows. */
 const MAX_MIMETYPE_CHARS = 255;
 /** The most characters of a table's rows, and of its columns' names and types. */
@@ -59,7 +64,10 @@ const DECODERS: ReadonlyMap<string, (fields: Fields) => KernelMessage> = new Map
   ['notebook-document-transaction', decodeTransaction],
   [
     'missing-package-alert',
-    (f: Fields) => ({ op: 'missing-package-alert', packages: texts(f.packages, 'packages') }),
+    (f: Fields) => ({
+      op: 'missing-package-alert',
+      packages: texts(beginningOf(f.packages, MAX_PACKAGES), 'packages'),
+    }),
   ],
   ['bridge-ready', (f: Fields) => ({ op: 'bridge-ready', hostMs: orNull(f.ms, asNumber, 'ms') })],
   ['function-call-result', decodeFunctionCallResult],
@@ -120,7 +128,8 @@ const LONG_OPS: ReadonlySet<unknown> = new Set([
 
 /** Returns whether handling the message in a frame may take long, however short the message is. */
 export function mayTakeLong(json: unknown): boolean {
-  return isRecord(json) && LONG_OPS.has(json.op);
+  if (!isRecord(json)) return false;
+  return LONG_OPS.has(json.op) || (Array.isArray(json.console) && json.console.length > 1);
 }
 
 function decodeCellOp(fields: Fields): KernelMessage {
@@ -131,7 +140,7 @@ function decodeCellOp(fields: Fields): KernelMessage {
     output: orNull(fields.output, asCellOutput, 'output'),
     console: isRecord(console)
       ? [asCellOutput(console, 'console')]
-      : orNull(console, (list, where) => asList(list, asCellOutput, where), 'console'),
+      : orNull(console, (list, where) => asList(list, asCellOutput, where, MAX_CONSOLE_ENTRIES), 'console'),
     status: orNull(fields.status, (value, where) => asOneOf(value, CELL_STATES, where), 'status'),
     staleInputs: orNull(fields.stale_inputs, asBoolean, 'stale_inputs'),
     runId: orNull(fields.run_id, asText, 'run_id'),
@@ -274,7 +283,7 @@ function decodeCompletionResult(fields: Fields): KernelMessage {
     op: 'completion-result',
     completionId: asText(fields.completion_id, 'completion_id'),
     prefixLength: Math.trunc(asNumber(fields.prefix_length, 'prefix_length')),
-    options: asList(fields.options, option, 'options'),
+    options: asList(beginningOf(fields.options, MAX_COMPLETIONS), option, 'options'),
     fields,
   };
 }
@@ -380,6 +389,11 @@ function isCellError(value: unknown): value is CellError {
     (cells === undefined || (Array.isArray(cells) && cells.every((one) => typeof one === 'string'))) &&
     (edges === undefined || Array.isArray(edges))
   );
+}
+
+/** Returns the first elements of a list. Another value stays as it is. */
+function beginningOf(value: unknown, count: number): unknown {
+  return Array.isArray(value) && value.length > count ? value.slice(0, count) : value;
 }
 
 function texts(value: unknown, where: string): readonly string[] {
