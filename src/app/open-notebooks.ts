@@ -297,6 +297,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       installed: () => host.marimo,
       hosts: config.pageHosts,
       idleTimeoutS: config.idleTimeoutS,
+      hasPackage: (workspaceId, name) => packages.has(workspaceId, name),
       elementFiles,
       maxElementFileBytes: maxElementFileBytes(config),
       log,

@@ -18,6 +18,7 @@ import { savedAgain } from './cells-json.ts';
 import { type CellConfig, configOf, type NotebookDocument, withConfig } from './document.ts';
 import { type AppliedChanges, applyTransaction } from './document-changes.ts';
 import { KernelAnswers } from './kernel-answers.ts';
+import { offeredPackages } from './missing-packages.ts';
 import { PausableKernel } from './pausable-kernel.ts';
 import { PendingEdits } from './pending-edits.ts';
 import type { LiveChange } from './saved-notebooks.ts';
@@ -95,6 +96,7 @@ export class LiveNotebook {
   #toldVariables = '[]';
   #usedAtMs = performance.now();
   #startup: Startup | null = null;
+  #missingPackages: readonly string[] = [];
   #notes: readonly string[] = [];
 
   constructor(options: LiveNotebookOptions) {
@@ -163,6 +165,11 @@ export class LiveNotebook {
     this.#notes = [...this.#notes, difference];
   }
 
+  /** The packages that imports of cells need, by the kernel's last report; none once no cell fails any more. */
+  get missingPackages(): readonly string[] {
+    return this.view.cells.some(({ ended }) => ended === 'exception') ? this.#missingPackages : [];
+  }
+
   /**
    * Takes a kernel that has begun to start. In the mode `run`, its reports do not change the saved
    * notebook.
@@ -189,6 +196,7 @@ export class LiveNotebook {
     this.#kernel.detach();
     this.#startup = null;
     this.#notes = [];
+    this.#missingPackages = [];
     this.work.leave();
     this.#rest();
     this.uiValues.clear();
@@ -247,6 +255,9 @@ export class LiveNotebook {
         return;
       case 'bridge-app-options':
         if (this.#mode === 'edit') this.setAppOptions(message.options);
+        return;
+      case 'missing-package-alert':
+        this.#missingPackages = offeredPackages(message.packages);
         return;
       case 'bridge-widgets':
         this.view.setWidgets(message.widgets);

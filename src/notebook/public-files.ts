@@ -17,8 +17,22 @@ const MAX_ALL_BYTES = 16 * 1024 * 1024;
 const MAX_INSERTED_CHARS = 1.5 * MAX_ALL_BYTES;
 const MAX_FILES = 100;
 const HTML_TYPES: ReadonlySet<string> = new Set(['text/html', 'text/markdown']);
-/** Matches an attribute with a reference. Quotes in text are escaped in HTML, so text does not match. */
-const REFERENCE = /\ssrc=(["'])((?:\.?\/)?public\/[^"'<>]{1,1024})\1/g;
+/** A reference to a public file, without the characters that end one. */
+const PUBLIC = String.raw`(?:\.?\/)?public\/`;
+/** Matches an attribute with one reference. Quotes in text are escaped in HTML, so text does not match. */
+const REFERENCE = new RegExp(String.raw`(\ssrc=)(["'])(${PUBLIC}[^"'<>]{1,1024})\2`, 'g');
+/**
+ * Matches an attribute with a list of pictures or with styles, and a style sheet. Each part ends before the next quote or the next `<`, so
+ * each character is looked at once.
+ */
+const PLACES = /\s(?:(?:image)?srcset|style)=(?:"[^"<]*"|'[^'<]*')|<style\b[^<>]*>[^<]*/gi;
+/** Matches the references in such a list, each of which begins the list or follows a comma. */
+const IN_LIST = new RegExp(String.raw`((?:=["']|,\s|\d[wx],)\s*)()(${PUBLIC}[^"'<>\s,]{1,1024})`, 'g');
+/** Matches the references in styles. Quotes in an attribute may be escaped. */
+const IN_STYLE = new RegExp(
+  String.raw`(\burl\(\s*)("|'|&quot;|&#39;|&#x27;|)(${PUBLIC}[^"'<>()&\s]{1,1024})`,
+  'gi',
+);
 
 export interface PublicFile {
   readonly bytes: Buffer;
@@ -44,10 +58,11 @@ function* referencesIn(results: Results): Generator<undefined, ReadonlySet<strin
   const found = new Set<string>();
   for (const { output } of Object.values(results)) {
     yield;
-    for (const [, , reference = ''] of htmlOf(output)?.matchAll(REFERENCE) ?? []) {
-      if (found.size >= MAX_FILES) return found;
-      found.add(reference);
-    }
+    withReferences(htmlOf(output) ?? '', (reference) => {
+      if (found.size < MAX_FILES) found.add(reference);
+      return undefined;
+    });
+    if (found.size >= MAX_FILES) return found;
   }
   return found;
 }
@@ -58,16 +73,33 @@ function* replaced(results: Results, addresses: ReadonlyMap<string, string>): Ge
   let room = MAX_INSERTED_CHARS;
   for (const [cellId, result] of Object.entries(results)) {
     yield;
-    const data = htmlOf(result.output)?.replace(REFERENCE, (whole, quote: string, reference: string) => {
+    const html = htmlOf(result.output);
+    if (html === undefined) {
+      entries.set(cellId, result);
+      continue;
+    }
+    const data = withReferences(html, (reference) => {
       const address = addresses.get(reference);
-      if (address === undefined || address.length > room) return whole;
+      if (address === undefined || address.length > room) return undefined;
       room -= address.length;
-      return ` src=${quote}${address}${quote}`;
+      return address;
     });
-    const output = data === undefined ? {} : { output: { ...(result.output as CellOutput), data } };
-    entries.set(cellId, { ...result, ...output });
+    entries.set(cellId, { ...result, output: { ...(result.output as CellOutput), data } });
   }
   return Object.fromEntries(entries);
+}
+
+/** Returns HTML with other addresses in place of references to public files: those that `addressOf` returns. */
+export function withReferences(html: string, addressOf: (reference: string) => string | undefined): string {
+  const replace = (whole: string, _before: string, _quote: string, reference: string) => {
+    const address = addressOf(reference);
+    return address === undefined ? whole : whole.replace(reference, () => address);
+  };
+  return html
+    .replace(REFERENCE, replace)
+    .replace(PLACES, (place) =>
+      place.replace(/^\s(?:image)?srcset=/i.test(place) ? IN_LIST : IN_STYLE, replace),
+    );
 }
 
 /** Returns the HTML of an output that may refer to public files; undefined for other outputs. */

@@ -63,6 +63,8 @@ export interface NotebookPagesOptions {
   readonly hosts: readonly string[];
   /** How many seconds this server keeps a kernel that nobody uses. */
   readonly idleTimeoutS: number;
+  /** Returns whether a workspace has a package with this name. */
+  readonly hasPackage: (workspaceId: WorkspaceId, name: string) => boolean;
   /** The files that pages send to elements. */
   readonly elementFiles: Pick<ElementFiles, 'remove'>;
   /** The largest of them. */
@@ -233,7 +235,7 @@ export class NotebookPages {
 
   #portsOf(session: ActorId): PageHubPorts {
     const { store, sessions, actors, work, liveNotebooks, executions, interrupt, log } = this.#options;
-    const { nameOf, agents, streams, idleTimeoutS, elementFiles } = this.#options;
+    const { nameOf, agents, streams, idleTimeoutS, elementFiles, hasPackage } = this.#options;
     const { workspaceId, id } = session;
     return {
       ...streams,
@@ -251,6 +253,7 @@ export class NotebookPages {
           elementWork({ command, live: liveNotebooks.of(session), store, resolve: () => resolve() }),
         ),
       interrupt: () => interrupt(workspaceId, id),
+      hasPackage: (name) => hasPackage(workspaceId, name),
       discardFiles: (ids) =>
         unawaited(
           elementFiles.remove({ workspaceId, sessionId: id }, ids),

@@ -10,6 +10,7 @@ import {
   MAX_APP_OPTIONS_CHARS,
   type NotebookFollower,
 } from '#src/notebook/live-notebook.ts';
+import { offeredPackages } from '#src/notebook/missing-packages.ts';
 import { SCRATCH, type ViewCell } from '#src/notebook/view.ts';
 import type { NotebookPlace } from '#src/wire/presence.ts';
 import type { SessionMode } from '#src/wire/session.ts';
@@ -75,10 +76,6 @@ const MAX_DELIVERY_MS = 5000;
  */
 const MAX_PAGES = 200;
 
-/** The limits of the request with which a page installs missing packages. */
-const MAX_OFFERED_PACKAGES = 50;
-const MAX_PACKAGE_CHARS = 300;
-
 /** The name and the description of a message that the page shows at its top or in a corner. */
 interface Notice {
   readonly title: string;
@@ -119,7 +116,10 @@ type AppOptions = Readonly<Record<string, unknown>>;
 /** The values that marimo's page uses for options that the notebook does not have. */
 const OPTIONS_OF_PAGE: AppOptions = { width: 'medium', auto_download: [], sql_output: 'auto' };
 
-export type PageHubPorts = PageWorkPorts & PresencePorts & PageStreamPorts;
+export interface PageHubPorts extends PageWorkPorts, PresencePorts, PageStreamPorts {
+  /** Returns whether the workspace has a package with this name already. The next kernel has it then. */
+  readonly hasPackage: (name: string) => boolean;
+}
 
 /** The page and the user that send a request. */
 export interface PageCaller {
@@ -250,6 +250,11 @@ export class PageHub implements NotebookFollower {
     if (mode === 'run' && this.#hasNotRun) {
       if (access === 'edit') this.#work.runAll(userId);
       else this.#send(page, notRunMessage(this.#live.view.cells));
+    }
+    // A page that connects again shows the offer already, unless somebody has closed it.
+    if (known === undefined) {
+      const missing = live.missingPackages.filter((name) => !this.#ports.hasPackage(name));
+      this.#offerPackages(page, missing);
     }
     this.#presence.tell();
     return stream;
@@ -442,7 +447,7 @@ export class PageHub implements NotebookFollower {
         this.#broadcast(variablesMessage(this.#live.view.variables));
         return;
       case 'missing-package-alert':
-        this.#offerPackages(message.packages);
+        for (const page of this.#pages.values()) this.#offerPackages(page, message.packages);
         return;
       case 'function-call-result':
       case 'completion-result':
@@ -521,12 +526,11 @@ export class PageHub implements NotebookFollower {
     this.#presence.tell();
   }
 
-  /** Tells the pages of those who may install packages which ones an import needs. */
-  #offerPackages(named: readonly string[]): void {
-    const packages = named.filter(({ length }) => length <= MAX_PACKAGE_CHARS).slice(0, MAX_OFFERED_PACKAGES);
-    if (packages.length === 0) return;
-    const message: PageMessage = ['missing-package-alert', { packages, isolated: true, source: 'kernel' }];
-    for (const page of this.#pages.values()) if (page.access === 'edit') this.#send(page, message);
+  /** Tells a page which packages an import needs, if its user may install them. */
+  #offerPackages(page: Page, named: readonly string[]): void {
+    const packages = offeredPackages(named);
+    if (page.access === 'edit' && packages.length > 0)
+      this.#send(page, ['missing-package-alert', { packages, isolated: true, source: 'kernel' }]);
   }
 
   #alert(notice: Notice): void {

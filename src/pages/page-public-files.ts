@@ -9,7 +9,7 @@ import { PUBLIC_CODE_LIFE_MS } from '#src/core/page-access.ts';
  * - `<a href="public/report.pdf">`: the script completes the address without a credential, because people copy it. The browser sends the
  *   cookie of the page with it when it is opened in a tab of its own, so a link that would take the place of the notebook is opened there.
  *   A download is fetched.
- * - Addresses that charts fetch are completed, too.
+ * - Addresses in `srcset`, and those that charts fetch, are completed, too.
  *
  * `settings` is JSON that is safe within a script element, with the `address` of the page, its `pageToken` and the first `publicCode`.
  */
@@ -18,8 +18,10 @@ export function publicFileScript(settings: string): string {
   const { address, pageToken, publicCode } = ${settings};
   const LIFE_MS = ${PUBLIC_CODE_LIFE_MS};
   const REFERENCE = /^(?:\\.?\\/)?public\\/(?=.)/;
-  const ATTRIBUTES = ['src', 'poster', 'href', 'data'];
-  const SELECTOR = ATTRIBUTES.flatMap((name) => ['', './', '/'].map((start) => '[' + name + '^="' + start + 'public/"]')).join();
+  /** References in a list of pictures, each of which begins the list or follows a comma. */
+  const IN_LIST = /(^\\s*|,\\s+|\\d[wx],)(?:\\.?\\/)?public\\/(?=.)/g;
+  const ATTRIBUTES = ['src', 'poster', 'href', 'data', 'srcset', 'imagesrcset'];
+  const SELECTOR = ATTRIBUTES.map((name) => '[' + name + '*="public/"]').join();
   const WATCHED = { subtree: true, childList: true, attributes: true, attributeFilter: ATTRIBUTES };
   const folder = address + 'public/', linked = address + 'page/public/';
   const ask = window.fetch, attach = Element.prototype.attachShadow;
@@ -42,27 +44,37 @@ export function publicFileScript(settings: string): string {
     return link && String(link.href).startsWith(linked) ? link : undefined;
   };
 
-  const completeIn = (element) => {
-    const isLink = element.localName === 'a' || element.localName === 'area';
-    for (const name of ATTRIBUTES) {
-      const given = element.getAttribute(name), rest = restOf(given ?? '');
-      if (rest === undefined) continue;
-      if (isLink) element.setAttribute(name, linked + rest);
-      else withAddress(rest, (whole) => { if (element.getAttribute(name) === given) element.setAttribute(name, whole); });
+  const completeAttribute = (element, name) => {
+    const given = element.getAttribute(name);
+    if (given === null) return;
+    const complete = (whole) => { if (element.getAttribute(name) === given) element.setAttribute(name, whole); };
+    if (name.endsWith('srcset')) {
+      if (given.search(IN_LIST) >= 0) withAddress('', (base) => complete(given.replace(IN_LIST, (_, before) => before + base)));
+      return;
     }
+    const rest = restOf(given);
+    if (rest === undefined) return;
+    if (element.localName === 'a' || element.localName === 'area') complete(linked + rest);
+    else withAddress(rest, complete);
+  };
+  const completeIn = (element) => {
+    for (const name of ATTRIBUTES) completeAttribute(element, name);
   };
   /** Loads a file again whose credential has expired. A film goes on where it was. */
   const loadAgain = async ({ target }) => {
-    const name = target.localName === 'object' ? 'data' : 'src';
-    const before = target.getAttribute?.(name) ?? '';
-    if (!before.startsWith(folder)) return;
-    const slash = before.indexOf('/', folder.length), used = before.slice(folder.length, slash);
+    const nameOf = ['src', 'srcset', 'data'].find((name) => target.getAttribute?.(name)?.includes(folder));
+    if (nameOf === undefined) return;
+    const before = target.getAttribute(nameOf);
+    const at = before.indexOf(folder) + folder.length, used = before.slice(at, before.indexOf('/', at));
     if (used === code && Date.now() - renewedMs < LIFE_MS) return; // it fails for another reason
     if (used === code) await renew();
-    if (used === code || target.getAttribute(name) !== before) return;
+    if (used === code || target.getAttribute(nameOf) !== before) return;
     const media = target.closest('video, audio');
     const { currentTime = 0, paused = true } = media ?? {};
-    target.setAttribute(name, folder + code + before.slice(slash));
+    for (const name of ['src', 'srcset', 'data']) {
+      const text = target.getAttribute(name);
+      if (text?.includes(folder)) target.setAttribute(name, text.replaceAll(folder + used + '/', folder + code + '/'));
+    }
     if (media === null) return;
     media.load();
     media.currentTime = currentTime;
@@ -90,8 +102,8 @@ export function publicFileScript(settings: string): string {
   });
 
   const observer = new MutationObserver((records) => {
-    for (const { type, target, addedNodes } of records) {
-      if (type === 'attributes') completeIn(target);
+    for (const { type, target, addedNodes, attributeName } of records) {
+      if (type === 'attributes') completeAttribute(target, attributeName);
       for (const node of addedNodes) {
         if (node.nodeType !== Node.ELEMENT_NODE) continue;
         completeIn(node);

@@ -1,7 +1,7 @@
 /** Files that pages send to elements of notebooks, by the requests of a page. The pages in Chromium are in page-element-files.test.ts. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { callCode } from '#test/support/code-call.ts';
@@ -189,15 +189,8 @@ test('a value reaches no file but those of its own session', async () => {
   assert.equal((await callCode(client, two.notebook.id, 'print(f.value)')).stdout, '()\n');
   assert.deepEqual((await set(two.notebook, [['x', others]])).failures, []);
   await Promise.all([one.notebook.close(), two.notebook.close()]);
-  await callCodeElsewhere(`import shutil; shutil.rmtree(${JSON.stringify(HIDDEN)}, ignore_errors=True)`);
+  rmSync(join(server.filesDir, HIDDEN), { recursive: true });
 });
-
-/** Runs code in the workspace, in a notebook of its own. */
-async function callCodeElsewhere(code: string): Promise<void> {
-  const notebook = await openNotebook(server, { a: '1' });
-  await callCode(client, notebook.id, code);
-  await notebook.close();
-}
 
 test('requests for files can neither name nor list the hidden folder', async () => {
   const { notebook, page } = await open();

@@ -147,6 +147,11 @@ test('a missing package is offered to those who may edit, who install it for the
   await page.do('kernel/run', { cellIds: ['a'], codes: ['import greeting\nprint(greeting.text)'] });
   const offer = await page.next(({ op }) => op === 'missing-package-alert');
   assert.deepEqual([offer.packages, offer.isolated, offer.source], [['greeting'], true, 'kernel']);
+  await eventually('the run has ended', async () => (await notebook.record()).status === 'ready');
+  await using later = await NotebookPageClient.open(client, baseUrl, notebook.id);
+  await later.follow();
+  const again = await later.next(({ op }) => op === 'missing-package-alert');
+  assert.deepEqual(again.packages, ['greeting'], 'a page that is loaded later offers the package, too');
   await page.do('kernel/run', { cellIds: ['b'], codes: ['"later"'] });
   await viewer.next(({ op, cell_id, output }) => op === 'cell-op' && cell_id === 'b' && output != null);
   assert.equal(
@@ -176,6 +181,17 @@ test('a missing package is offered to those who may edit, who install it for the
   assert.deepEqual(
     (await client.packages.list()).items.map(({ requirement }) => requirement),
     ['greeting==1.0'],
+  );
+  await using last = await NotebookPageClient.open(client, baseUrl, notebook.id);
+  await last.follow();
+  await page.do('kernel/run', { cellIds: ['b'], codes: ['"last"'] });
+  await last.next(
+    ({ op, cell_id, output }) => op === 'cell-op' && cell_id === 'b' && /last/.test(JSON.stringify(output)),
+  );
+  assert.equal(
+    last.messages.some(({ op }) => op === 'missing-package-alert'),
+    false,
+    'the workspace has the package now',
   );
   const { items: entries } = await client.audit({});
   assert.ok(entries.some(({ action, target }) => action === 'package.add' && target === 'greeting==1.0'));

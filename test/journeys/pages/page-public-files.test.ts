@@ -140,6 +140,10 @@ const CELLS = {
   imports: 'import marimo as mo',
   image: 'mo.Html(\'<img src="public/dot.png">\')',
   markdown: 'mo.md("![](public/in a folder/drawing.svg)")'.replace('in a folder', 'in%20a%20folder'),
+  list: 'mo.Html(\'<img srcset="public/none.png 9x, public/dot.png 1x">\')',
+  style: 'mo.Html(\'<p style="width: 9px; height: 9px; background-image: url(public/dot.png)"></p>\')',
+  sheet:
+    'mo.Html("<style>.troupe-dotted { background-image: url(./public/dot.png) }</style><p class=troupe-dotted>dotted</p>")',
   nested: 'mo.accordion({"open": mo.Html("<img src=\'./public/dot.png\'>")})',
 };
 
@@ -160,7 +164,9 @@ test('in a browser, outputs show public files, also after the page is loaded aga
     });
   await isShown('image');
   await isShown('markdown');
+  await isShown('list');
   await page.reload();
+  await isShown('list');
   await isShown('image');
   await isShown('markdown');
   await outputOf(page, 'nested').getByText('open').first().click();
@@ -270,7 +276,10 @@ test('an exported page has public files in itself, and no file outside of the fo
   assert.equal((await notebook.run({ type: 'all' })).status, 'completed');
   const { bytes } = await client.notebooks.export(notebook.id, 'html');
   const html = Buffer.from(bytes).toString();
-  assert.ok(html.includes(`data:image/png;base64,${PICTURE.toString('base64')}`));
+  const dot = `data:image/png;base64,${PICTURE.toString('base64')}`;
+  assert.ok(html.includes(dot));
+  for (const place of [`, ${dot} 1x`, `background-image: url(${dot})`, `{ background-image: url(${dot}) }`])
+    assert.ok(html.includes(place), place);
   assert.ok(html.includes(`data:image/svg+xml;base64,${Buffer.from(DRAWING).toString('base64')}`));
   assert.ok(html.includes('public/none.png'));
   assert.equal(html.includes(Buffer.from('a secret').toString('base64')), false);

@@ -1,0 +1,8 @@
+/** The limits of the request with which a page installs missing packages. */
+const MAX_OFFERED_PACKAGES = 50;
+const MAX_PACKAGE_CHARS = 300;
+
+/** Returns the packages, of those that a kernel has named, that a page can install in one request. */
+export function offeredPackages(named: readonly string[]): readonly string[] {
+  return named.filter(({ length }) => length <= MAX_PACKAGE_CHARS).slice(0, MAX_OFFERED_PACKAGES);
+}
