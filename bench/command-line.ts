@@ -1,6 +1,6 @@
 /** The arguments of `npm run bench`, and the text of `--help`. */
 import { parseArgs } from 'node:util';
-import { nearest } from '#src/config/spelling.ts';
+import { nearest } from '#src/base/config/spelling.ts';
 
 /** A mistake in the arguments. Its message is for the user and takes one line. */
 export class UsageError extends Error {}

@@ -5,7 +5,7 @@
  * node dist/bench/metrics-cost.js /tmp/prom/node_modules/prom-client
  */
 import { createRequire } from 'node:module';
-import { Counter, Family, Histogram } from '#src/metrics/instruments.ts';
+import { Counter, Family, Histogram } from '#src/base/metrics/instruments.ts';
 
 interface PromClient {
   readonly Counter: new (

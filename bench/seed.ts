@@ -1,9 +1,9 @@
 /** Fills data directories as if they had been used, directly through the storage layer. */
 import { bootstrap } from '#src/auth/bootstrap.ts';
 import { Identity } from '#src/auth/identity.ts';
-import type { EnvironmentId, NotebookId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
-import { newId } from '#src/core/ids.ts';
-import { Secret } from '#src/core/secret.ts';
+import { Secret } from '#src/base/caller/secret.ts';
+import type { EnvironmentId, NotebookId, RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
+import { newId } from '#src/base/ids.ts';
 import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { addToIndex } from '#src/runs/run-lists.ts';

@@ -1,5 +1,5 @@
 /** The common parts of the charts of notebook sessions and of agent sessions. */
-import type { Failure } from '#src/core/errors.ts';
+import type { Failure } from '#src/base/errors/errors.ts';
 
 /** The announcements of a session: its new status, and that it is closed. */
 export type SessionNotice<Status extends string> =

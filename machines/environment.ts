@@ -7,8 +7,8 @@
  * it. Nothing in it depends on the process, so a restored environment is unchanged.
  */
 import { assign, type SnapshotFrom, setup } from 'xstate';
-import type { EnvironmentId, SessionId, WorkspaceId } from '#src/core/ids.ts';
-import type { Refusals } from '#src/core/refusals.ts';
+import type { Refusals } from '#src/base/errors/refusals.ts';
+import type { EnvironmentId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 
 export interface EnvironmentInput {
   readonly workspaceId: WorkspaceId;

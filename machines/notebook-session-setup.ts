@@ -1,9 +1,9 @@
 /** The parts of the notebook session's chart: its context, events, guards and actions. The chart combines them. */
 import { assign, emit, fromCallback, sendTo, setup, stateIn } from 'xstate';
-import type { Failure } from '#src/core/errors.ts';
-import type { FailureCode } from '#src/core/failures.ts';
-import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
-import type { Refusals } from '#src/core/refusals.ts';
+import type { Failure } from '#src/base/errors/errors.ts';
+import type { FailureCode } from '#src/base/errors/failures.ts';
+import type { Refusals } from '#src/base/errors/refusals.ts';
+import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/base/ids.ts';
 import type { TerminalStatus } from '#src/wire/run.ts';
 import type { SessionMode, SessionStatus } from '#src/wire/session.ts';
 import {

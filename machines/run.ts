@@ -11,9 +11,9 @@
  * was `active` or `cancelling`.
  */
 import { emit, setup } from 'xstate';
-import type { Failure } from '#src/core/errors.ts';
-import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
-import type { Refusals } from '#src/core/refusals.ts';
+import type { Failure } from '#src/base/errors/errors.ts';
+import type { Refusals } from '#src/base/errors/refusals.ts';
+import type { RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import type { RunKind, RunStatus, TerminalStatus } from '#src/wire/run.ts';
 
 /** All ways in which a run ends. The compiler rejects the list when an ending is missing. */

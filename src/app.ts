@@ -1,6 +1,8 @@
 /** The composition root: it opens the planes one after the other, connects them, and serves them. It decides nothing. */
 
 import { PageTokens } from '#src/auth/page-tokens.ts';
+import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
 import { actorsOfAll } from '#src/operators/actors-of-all.ts';
 import { NodesWatch } from '#src/operators/nodes-watch.ts';
 import { openOperators } from '#src/operators/open-operators.ts';
@@ -31,8 +33,6 @@ import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
 import { type IdentityPlane, openIdentity } from './auth/open-identity.ts';
 import { ALONE, type Cluster } from './cluster/cluster.ts';
-import { AsyncDisposableStack } from './core/async-disposable-stack.ts';
-import type { OperatorWarning } from './core/operator-warning.ts';
 import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
 import { openDatasources } from './datasource/open-datasources.ts';

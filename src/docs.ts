@@ -2,10 +2,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { settingsTable } from './config/report.ts';
-import { CATALOGUE } from './core/errors.ts';
-import { FAILURES } from './core/failures.ts';
-import { PACKAGE_ROOT } from './core/package-root.ts';
+import { settingsTable } from '#src/base/config/report.ts';
+import { CATALOGUE } from '#src/base/errors/errors.ts';
+import { FAILURES } from '#src/base/errors/failures.ts';
+import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 
 /** For each page, the generated parts. The key names the markers around the part: `<!-- name -->` and `<!-- /name -->`. */
 export const PAGES: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {

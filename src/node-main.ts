@@ -1,9 +1,9 @@
 /** The process of a kernel node (`troupe node join`). Only this file and the command line end it. */
 import '#src/process/begin.ts'; // first: before anything is opened
-import { ConfigError, loadConfig } from './config.ts';
-import { openLog } from './core/log.ts';
-import { Secret } from './core/secret.ts';
-import { showSourcePlaces } from './core/source-places.ts';
+import { Secret } from '#src/base/caller/secret.ts';
+import { ConfigError, loadConfig } from '#src/base/config/config.ts';
+import { showSourcePlaces } from '#src/base/install/source-places.ts';
+import { openLog } from '#src/base/log/log.ts';
 import { say } from './process/announce.ts';
 import { type NodeArguments, serveAsNode } from './process/serve-as-node.ts';
 

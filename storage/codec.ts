@@ -1,6 +1,6 @@
 import { decode, Encoder } from '@msgpack/msgpack';
-import { checksumOf, checksumWith } from '#src/core/checksum.ts';
-import { atOnce } from '#src/core/slices.ts';
+import { atOnce } from '#src/base/async/slices.ts';
+import { checksumOf, checksumWith } from '#src/base/text/checksum.ts';
 import { recordMemory } from './record-memory.ts';
 
 /** A kind of record: its name, which is part of every key, and the version with which its values are written. */

@@ -1,5 +1,5 @@
 /** Why LMDB could not commit. */
-import { errorNameOf } from '#src/core/system-error.ts';
+import { errorNameOf } from '#src/base/errors/system-error.ts';
 
 const MAP_FULL = -30792;
 /**

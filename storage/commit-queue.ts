@@ -1,9 +1,9 @@
 /** Commits the turns of a store, one transaction after the other. */
 
 import type { RootDatabase } from 'lmdb';
-import { faultPause, faultPoint } from '#src/core/fault-points.ts';
-import { systemFailure } from '#src/core/operator-error.ts';
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { systemFailure } from '#src/base/errors/operator-error.ts';
+import { faultPause, faultPoint } from '#src/base/fault-points.ts';
 import { commitFailureOf } from './commit-failure.ts';
 import type { CommitWitness } from './commit-witness.ts';
 import type { OpeningGate } from './disk/opening-gate.ts';

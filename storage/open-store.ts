@@ -1,8 +1,8 @@
 import { chownSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
-import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
-import { loadCloseOnExec } from '#src/os/descriptors.ts';
+import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts';
+import { loadCloseOnExec } from '#src/base/os/descriptors.ts';
 import { defineRecord } from './codec.ts';
 import { OpeningGate } from './disk/opening-gate.ts';
 import {

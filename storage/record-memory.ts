@@ -3,7 +3,7 @@
  * it, which takes longer than copying a record into it. So memory for the records that a turn of
  * the event loop will store can be reserved, and written to, before the turn.
  */
-import { inSlices } from '#src/core/slices.ts';
+import { inSlices } from '#src/base/async/slices.ts';
 
 const MIN_RESERVED_BYTES = 1024 * 1024;
 /** The most bytes of a record in addition to its JSON. */

@@ -12,8 +12,8 @@
  * several workers may make at once are made in a shared turn (`decide`).
  */
 import type { RootDatabase } from 'lmdb';
-import { readOnly } from '#src/core/errors.ts';
-import { faultPoint } from '#src/core/fault-points.ts';
+import { readOnly } from '#src/base/errors/errors.ts';
+import { faultPoint } from '#src/base/fault-points.ts';
 import type { RecordKind } from './codec.ts';
 import { CommitQueue, type CommitRoom, PendingCommit, type PendingWrite } from './commit-queue.ts';
 import { CommitWitness } from './commit-witness.ts';

@@ -10,7 +10,7 @@
  * available again. A worker writes its own record; the record of a dead worker is removed in the
  * next shared turn.
  */
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
 import { defineRecord } from './codec.ts';
 import { SYSTEM } from './keys.ts';
 import type { Store } from './store.ts';

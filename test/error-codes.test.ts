@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { CATALOGUE } from '#src/core/errors.ts';
+import { CATALOGUE } from '#src/base/errors/errors.ts';
 
 /** Tests that list codes without causing them. */
 const LISTS = new Set([

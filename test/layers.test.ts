@@ -14,54 +14,62 @@ interface Layer {
   readonly types?: readonly string[];
 }
 const LAYERS: Readonly<Record<string, Layer>> = {
-  'src/core': { values: [] },
+  'src/base': { values: [] },
   // Imports nothing, so that browsers have it as well.
-  'src/core/duration-text.ts': { values: [] },
+  'src/base/text/duration-text.ts': { values: [] },
   // Calls of the operating system that Node.js lacks. Only this folder uses koffi.
-  'src/os': { values: [] },
-  machines: { values: [], types: ['src/core'] },
+  'src/base/os': { values: [] },
+  machines: { values: [], types: ['src/base'] },
   // Every shape that crosses the API, as a schema. Its types may be imported everywhere, so that no shape is declared twice.
-  'src/wire': { values: ['src/core', 'src/wire/paths.ts'] },
+  'src/wire': { values: ['src/base', 'src/wire/paths.ts'] },
   // Plain data, so that clients have it without a schema library.
   'src/wire/paths.ts': { values: [] },
   // The choice of the representation in which an output is shown, for the server, the command line
   // and browsers.
   'src/outputs': { values: [] },
-  storage: { values: ['src/os', 'src/core'] },
+  storage: { values: ['src/base/os', 'src/base'] },
   // Metrics of the server. Every other folder may take them as a parameter.
-  'src/metrics': { values: [] },
+  'src/base/metrics': { values: [] },
   // Spans of the server's work. Every other folder may take a tracer as a parameter.
-  'src/tracing': { values: ['src/core'] },
-  'src/events': { values: ['src/core'] },
+  'src/base/tracing': { values: ['src/base'] },
+  'src/events': { values: ['src/base'] },
   // The processes of a server: which worker is the home of a notebook, requests between workers, and the watchdog. Other folders
   // get the cluster as a parameter, so they import its types only.
-  'src/cluster': { values: ['src/os', 'src/core', 'src/confined'], types: ['src/events'] },
-  'src/auth': { values: ['src/core', 'src/cluster', 'src/wire', 'storage'] },
-  'src/audit': { values: ['src/core', 'storage'] },
+  'src/cluster': { values: ['src/base/os', 'src/base', 'src/confined'], types: ['src/events'] },
+  'src/auth': { values: ['src/base', 'src/cluster', 'src/wire', 'storage'] },
+  'src/audit': { values: ['src/base', 'storage'] },
   'src/actors': {
-    values: ['src/core', 'src/metrics', 'storage'],
+    values: ['src/base', 'src/base/metrics', 'storage'],
     types: ['src/cluster', 'src/events'],
   },
   'src/runs': {
-    values: ['src/core', 'src/metrics', 'src/tracing', 'machines', 'storage'],
+    values: ['src/base', 'src/base/metrics', 'src/base/tracing', 'machines', 'storage'],
     types: ['src/actors', 'src/cluster'],
   },
   'src/sessions': {
-    values: ['src/core', 'machines', 'storage'],
+    values: ['src/base', 'machines', 'storage'],
     types: ['src/actors', 'src/events', 'src/runs'],
   },
-  'src/confined': { values: ['src/os', 'src/core'], types: ['src/metrics'] },
+  'src/confined': { values: ['src/base/os', 'src/base'], types: ['src/base/metrics'] },
   // Kernels on other machines. `nodes` is above the kernel host, and nothing else knows of it.
-  'src/nodes': { values: ['src/os', 'src/core', 'src/confined'] },
+  'src/nodes': { values: ['src/base/os', 'src/base', 'src/confined'] },
   'src/notebook': {
-    values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/runs', 'src/sessions', 'src/outputs'],
+    values: [
+      'src/base',
+      'src/base/tracing',
+      'machines',
+      'storage',
+      'src/runs',
+      'src/sessions',
+      'src/outputs',
+    ],
     types: ['src/actors', 'src/events', 'src/confined'],
   },
   // The page of a notebook in a browser: marimo's front end on a live session.
   'src/pages': {
     values: [
-      'src/core',
-      'src/core/duration-text.ts',
+      'src/base',
+      'src/base/text/duration-text.ts',
       'src/confined',
       'src/events',
       'src/files',
@@ -71,22 +79,22 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     types: ['machines', 'src/actors', 'src/audit', 'src/packages', 'storage'],
   },
   'src/agent': {
-    values: ['src/core', 'src/tracing', 'machines', 'storage', 'src/sessions', 'src/outputs'],
-    types: ['src/actors', 'src/events', 'src/metrics', 'src/runs'],
+    values: ['src/base', 'src/base/tracing', 'machines', 'storage', 'src/sessions', 'src/outputs'],
+    types: ['src/actors', 'src/events', 'src/base/metrics', 'src/runs'],
   },
-  'src/packages': { values: ['src/core', 'src/confined', 'storage'] },
-  'src/files': { values: ['src/core'] },
+  'src/packages': { values: ['src/base', 'src/confined', 'storage'] },
+  'src/files': { values: ['src/base'] },
   'src/datasource': {
-    values: ['src/core', 'src/cluster', 'storage'],
-    types: ['src/audit', 'src/confined', 'src/metrics', 'src/tracing'],
+    values: ['src/base', 'src/cluster', 'storage'],
+    types: ['src/audit', 'src/confined', 'src/base/metrics', 'src/base/tracing'],
   },
   'src/http': {
     values: [
-      'src/os',
+      'src/base/os',
       'src/files',
-      'src/core',
-      'src/metrics',
-      'src/tracing',
+      'src/base',
+      'src/base/metrics',
+      'src/base/tracing',
       'src/wire',
       'src/wire/paths.ts',
       'src/runs',
@@ -109,46 +117,55 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   // MCP in front of the API: its tools are those of agents, and its requests those of a client.
   'src/mcp': {
-    values: ['src/core', 'src/agent', 'src/client', 'src/outputs', 'src/wire/paths.ts'],
-    types: ['src/cluster', 'src/tracing'],
+    values: ['src/base', 'src/agent', 'src/client', 'src/outputs', 'src/wire/paths.ts'],
+    types: ['src/cluster', 'src/base/tracing'],
   },
   // Runs in browsers, and asks the server as any client does.
-  'src/console': { values: ['src/client', 'src/outputs', 'src/wire/paths.ts', 'src/core/duration-text.ts'] },
-  'src/config': { values: ['src/os', 'src/core'], types: ['src/config.ts'] },
-  'src/config.ts': { values: ['src/config', 'src/core'] },
-  'src/client': { values: ['src/wire/paths.ts'], types: ['src/core'] },
+  'src/console': {
+    values: ['src/client', 'src/outputs', 'src/wire/paths.ts', 'src/base/text/duration-text.ts'],
+  },
+  'src/base/config': { values: ['src/base/os', 'src/base'], types: ['src/base/config/config.ts'] },
+  'src/base/config/config.ts': { values: ['src/base/config', 'src/base'] },
+  'src/client': { values: ['src/wire/paths.ts'], types: ['src/base'] },
   // Backups, their restoration and verification.
-  'src/maintenance': { values: ['src/core', 'src/datasource', 'storage'] },
+  'src/maintenance': { values: ['src/base', 'src/datasource', 'storage'] },
   // Checks a machine in the way in which the server would use it.
   'src/doctor': {
-    values: ['src/os', 'src/core', 'src/confined', 'src/datasource', 'storage'],
-    types: ['src/config.ts'],
+    values: ['src/base/os', 'src/base', 'src/confined', 'src/datasource', 'storage'],
+    types: ['src/base/config/config.ts'],
   },
   // `troupe doctor` is `src/doctor`, loaded when it is asked for.
   'src/cli': {
     values: [
-      'src/core',
+      'src/base',
       'src/client',
       'src/outputs',
-      'src/config',
-      'src/config.ts',
+      'src/base/config',
+      'src/base/config/config.ts',
       'src/doctor',
       'src/maintenance',
     ],
   },
-  'src/docs.ts': { values: ['src/core', 'src/config'] },
+  'src/docs.ts': { values: ['src/base', 'src/base/config'] },
   // The operators' views of the whole server: state, kernels, metrics, readiness; gathered from all workers.
   'src/operators': {
-    values: ['src/core', 'src/actors', 'src/metrics'],
+    values: ['src/base', 'src/actors', 'src/base/metrics'],
     types: [
-      ...['src/cluster', 'src/config.ts', 'src/events', 'src/http', 'src/confined', 'src/maintenance'],
+      ...[
+        'src/cluster',
+        'src/base/config/config.ts',
+        'src/events',
+        'src/http',
+        'src/confined',
+        'src/maintenance',
+      ],
       'storage',
     ],
   },
   // Deletes records that are older than the settings allow.
   'src/retention': {
-    values: ['src/core', 'src/runs', 'storage'],
-    types: ['src/audit', 'src/config.ts'],
+    values: ['src/base', 'src/runs', 'storage'],
+    types: ['src/audit', 'src/base/config/config.ts'],
   },
   'src/app.ts': {
     values: [
@@ -157,7 +174,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/operators',
         'src/retention',
         'storage',
-        'src/core',
+        'src/base',
         'src/audit',
         'src/auth',
         'src/actors',
@@ -169,24 +186,38 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     values: [
       'src/operators',
       'src/retention',
-      'src/config',
-      'src/os',
+      'src/base/config',
+      'src/base/os',
       'src/audit',
-      ...['storage', 'src/core', 'src/actors', 'src/events', 'src/files', 'src/confined', 'src/metrics'],
-      ...['src/tracing', 'src/notebook', 'src/packages', 'src/datasource', 'src/http', 'src/maintenance'],
+      ...['storage', 'src/base', 'src/actors', 'src/events', 'src/files', 'src/confined', 'src/base/metrics'],
+      ...[
+        'src/base/tracing',
+        'src/notebook',
+        'src/packages',
+        'src/datasource',
+        'src/http',
+        'src/maintenance',
+      ],
       ...['src/cluster', 'src/auth', 'src/runs', 'src/pages', 'src/nodes'],
     ],
-    types: ['src/sessions', 'src/agent', 'src/mcp', 'src/config.ts'],
+    types: ['src/sessions', 'src/agent', 'src/mcp', 'src/base/config/config.ts'],
   },
   // From the settings to a serving process, and to its end.
   'src/process': {
     values: [
-      ...['src/app', 'src/app.ts', 'src/auth', 'src/cluster', 'src/core', 'src/datasource', 'src/confined'],
-      ...['src/os', 'src/nodes', 'src/operators', 'src/config.ts', 'src/metrics', 'storage'],
+      ...['src/app', 'src/app.ts', 'src/auth', 'src/cluster', 'src/base', 'src/datasource', 'src/confined'],
+      ...[
+        'src/base/os',
+        'src/nodes',
+        'src/operators',
+        'src/base/config/config.ts',
+        'src/base/metrics',
+        'storage',
+      ],
     ],
   },
-  'src/node-main.ts': { values: ['src/config.ts', 'src/core', 'src/process'] },
-  'src/main.ts': { values: ['src/cluster', 'src/config.ts', 'src/core', 'src/process'] },
+  'src/node-main.ts': { values: ['src/base/config/config.ts', 'src/base', 'src/process'] },
+  'src/main.ts': { values: ['src/cluster', 'src/base/config/config.ts', 'src/base', 'src/process'] },
 };
 
 /** The files that may use a package or a power over the process. */
@@ -212,7 +243,7 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
 };
 
 /** The one function that cuts text, which imports nothing. Every folder uses it, also those for browsers. */
-const CUTTING = 'src/core/cut-text.ts';
+const CUTTING = 'src/base/text/cut-text.ts';
 
 test('no folder imports against the layering', () => {
   const wrong = IMPORTS.flatMap(({ file, target, typeOnly, isOurs }) => {

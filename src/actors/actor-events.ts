@@ -8,8 +8,8 @@
  * other workers report the events of their actors to its home (actor-reporter.ts).
  */
 
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { Pace } from '#src/core/pace.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import { Pace } from '#src/base/time/pace.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { PublishedStream } from '#src/events/published-stream.ts';
 import type { ActorCount, ActorStreamEnvelope } from '#src/wire/actor.ts';

@@ -1,6 +1,6 @@
 /** The operators' view of the actors of one kind. Nothing here restores an actor. */
 import type { AnyMachineSnapshot, AnyStateMachine, ContextFrom } from 'xstate';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { ActorDetail } from '#src/wire/actor.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import type { ActorSnapshot } from '#storage/records/actor-snapshots.ts';

@@ -22,11 +22,11 @@ import type {
   InputFrom,
   SnapshotFrom,
 } from 'xstate';
-import { timestamp } from '#src/core/clock.ts';
-import { AppError, notFound, readOnly } from '#src/core/errors.ts';
-import type { Log } from '#src/core/log.ts';
-import type { Counter } from '#src/metrics/instruments.ts';
-import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import { AppError, notFound, readOnly } from '#src/base/errors/errors.ts';
+import type { Log } from '#src/base/log/log.ts';
+import type { Counter } from '#src/base/metrics/instruments.ts';
+import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import { type ActorSnapshot, actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';

@@ -3,7 +3,7 @@
  * noted. A report is sent once all its events are on disk, at most ten times a second to each worker, and only after
  * the other worker has taken the last one, so the events of one actor stay in order.
  */
-import { Pace } from '#src/core/pace.ts';
+import { Pace } from '#src/base/time/pace.ts';
 import type { ActorStreamEnvelope } from '#src/wire/actor.ts';
 import { ActorChanges, type JoinedChange } from './actor-changes.ts';
 import { envelopeOf } from './actor-envelope.ts';

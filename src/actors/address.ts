@@ -1,4 +1,4 @@
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 
 /** Names one actor among those of its kind, whether it is in memory or not. */
 export interface ActorId {

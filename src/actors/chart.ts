@@ -1,6 +1,6 @@
 /** Statecharts as data: their structure for operators, and the commands that a state takes and refuses. */
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
-import { CATALOGUE, isErrorCode } from '#src/core/errors.ts';
+import { CATALOGUE, isErrorCode } from '#src/base/errors/errors.ts';
 
 export interface ChartTransition {
   /** The type of the event, `after <delay>`, or an empty text for a transition that is taken at once. */

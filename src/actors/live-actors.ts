@@ -1,6 +1,6 @@
 import type { AnyMachineSnapshot } from 'xstate';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { Home } from '#src/cluster/slots.ts';
-import { timestamp } from '#src/core/clock.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';

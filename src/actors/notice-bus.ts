@@ -1,4 +1,4 @@
-import type { Log } from '#src/core/log.ts';
+import type { Log } from '#src/base/log/log.ts';
 import { type Address, addressText } from './address.ts';
 
 /** `committed` resolves when the notice may be passed on to others; undefined when that is possible at once. */

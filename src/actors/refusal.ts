@@ -1,5 +1,5 @@
 import type { AnyMachineSnapshot } from 'xstate';
-import { AppError, CATALOGUE, isErrorCode } from '#src/core/errors.ts';
+import { AppError, CATALOGUE, isErrorCode } from '#src/base/errors/errors.ts';
 import type { RefusalFacts } from './actor-definition.ts';
 import { type Address, addressText } from './address.ts';
 

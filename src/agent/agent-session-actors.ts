@@ -6,8 +6,8 @@ import { type AgentSessionContext, agentSessionMachine, type PromptBudget } from
 import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
-import type { RunId } from '#src/core/ids.ts';
-import type { Log } from '#src/core/log.ts';
+import type { RunId } from '#src/base/ids.ts';
+import type { Log } from '#src/base/log/log.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import { type Occupation, refusalFacts } from '#src/sessions/refusal-facts.ts';

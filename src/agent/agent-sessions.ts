@@ -1,11 +1,11 @@
 /** Agent sessions in the API: opening, reading, following and closing them. Their charts decide which transitions are allowed. */
 
 import type { ActorId } from '#src/actors/address.ts';
-import { timestamp } from '#src/core/clock.ts';
-import { notFound } from '#src/core/errors.ts';
-import { type EnvironmentId, isIdOf, type SessionId, timeText, type WorkspaceId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
-import type { StateCheck } from '#src/core/refusals.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { notFound } from '#src/base/errors/errors.ts';
+import type { StateCheck } from '#src/base/errors/refusals.ts';
+import { type EnvironmentId, isIdOf, type SessionId, timeText, type WorkspaceId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';

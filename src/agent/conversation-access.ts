@@ -2,9 +2,10 @@
  * Access to conversations. The owner of a conversation, at first its creator, and the members it is shared with may use it. Owners
  * of the workspace may read, share and hand over every conversation.
  */
-import { timestamp } from '#src/core/clock.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import type { Principal } from '#src/core/principal.ts';
+
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import {
   type ConversationGrant,
   type ConversationRecord,

@@ -2,8 +2,9 @@
  * Deletes conversations. The commit of a deletion removes the record and the actor of a conversation, so nothing of it can be read
  * any more. Its entries, grants, prompts and their assets follow in bounded steps.
  */
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
+
+import type { Principal } from '#src/base/caller/principal.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { placeOf } from '#storage/lists/places.ts';
 import {
   conversationGrants,

@@ -1,4 +1,4 @@
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 
 interface Follower {

@@ -1,6 +1,7 @@
 /** The parts of a conversation: entries as they are served, and the data stored with them for the model's provider. */
-import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
-import { atOnce } from '#src/core/slices.ts';
+
+import { atOnce } from '#src/base/async/slices.ts';
+import { isShortJson, writeJson } from '#src/base/json/json-write.ts';
 import type { AgentEntry, PromptOutcome, ToolCallPart, ToolResultPart } from '#src/wire/agent.ts';
 import { type EncodedRecord, encodeRecordOfParts } from '#storage/codec.ts';
 import { type EntryRecord, entryRecords } from '#storage/records/conversations.ts';

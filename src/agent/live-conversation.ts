@@ -2,9 +2,10 @@
  * An agent conversation in memory: its entries, the answer that is being written, its event stream. It is created at the first use
  * of a session, and leaves memory when it has no followers and no work. Text passes through this class, never through the chart.
  */
-import { timestamp } from '#src/core/clock.ts';
-import type { EntryId, SessionId, WorkspaceId } from '#src/core/ids.ts';
-import { newId } from '#src/core/ids.ts';
+
+import type { EntryId, SessionId, WorkspaceId } from '#src/base/ids.ts';
+import { newId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import { piecesOfText } from '#src/sessions/event-size.ts';
 import type { AgentEntry, EntryPart, PromptOutcome } from '#src/wire/agent.ts';

@@ -1,7 +1,7 @@
 import type { ActorId } from '#src/actors/address.ts';
-import type { SessionId } from '#src/core/ids.ts';
-import { inSlices } from '#src/core/slices.ts';
-import { unawaited } from '#src/core/unawaited.ts';
+import { inSlices } from '#src/base/async/slices.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import type { SessionId } from '#src/base/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import { LiveSessions, type OwnsSession, type StreamMaker } from '#src/sessions/live-sessions.ts';
 import { conversationRecords, entryRecords } from '#storage/records/conversations.ts';

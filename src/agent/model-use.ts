@@ -1,7 +1,8 @@
 /** The sums of the tokens that members of a workspace have spent with models: one for each member, model and UTC day. */
-import { timestamp } from '#src/core/clock.ts';
-import { AppError } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
+
+import { AppError } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { ModelUsage, ModelUsagePage } from '#src/wire/usage.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { checkCursor } from '#storage/lists/listing.ts';

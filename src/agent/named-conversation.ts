@@ -2,9 +2,10 @@
  * Finds the conversation that a request to open one names. A conversation that the caller may not know of is refused like a missing
  * one.
  */
-import { AppError, notFound } from '#src/core/errors.ts';
-import { newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
+
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import { newId, type SessionId, type WorkspaceId } from '#src/base/ids.ts';
 import type { OpenAgentSession } from '#src/wire/agent.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';
 import { type ConversationRecord, conversationRecords } from '#storage/records/conversations.ts';

@@ -8,13 +8,13 @@
  */
 import { createHash } from 'node:crypto';
 import type { RunEnding } from '#machines/agent-session.ts';
-import type { Failure } from '#src/core/errors.ts';
-import { faultPoint } from '#src/core/fault-points.ts';
-import { type AssetId, newId, type RunId } from '#src/core/ids.ts';
-import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import type { Failure } from '#src/base/errors/errors.ts';
+import { faultPoint } from '#src/base/fault-points.ts';
+import { type AssetId, newId, type RunId } from '#src/base/ids.ts';
+import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
+import { type TraceContext, traceparentOf } from '#src/base/tracing/trace-context.ts';
+import type { Attributes, Span, Tracer } from '#src/base/tracing/tracer.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
-import type { Attributes, Span, Tracer } from '#src/tracing/tracer.ts';
 import type { AgentEntry, PromptOutcome, ShownImage, ToolCallPart } from '#src/wire/agent.ts';
 import type { TokenUsage } from '#src/wire/run.ts';
 import { type Asset, readAsset } from '#storage/records/assets.ts';

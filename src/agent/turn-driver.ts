@@ -5,7 +5,7 @@
 import { setMaxListeners } from 'node:events';
 import { fromCallback } from 'xstate';
 import type { AgentSessionContext, AgentSessionEvent } from '#machines/agent-session.ts';
-import type { Failure } from '#src/core/errors.ts';
+import type { Failure } from '#src/base/errors/errors.ts';
 import type { PromptTurn } from './prompt-turn.ts';
 
 export interface TurnDriverPorts {

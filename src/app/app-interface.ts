@@ -1,7 +1,7 @@
 /** The interface between the app and the process that opens it. */
 import type { Bootstrapped } from '#src/auth/bootstrap.ts';
-import type { Config } from '#src/config.ts';
-import type { RootLog } from '#src/core/log.ts';
+import type { Config } from '#src/base/config/config.ts';
+import type { RootLog } from '#src/base/log/log.ts';
 import type { Server } from '#src/http/server.ts';
 import type { ClusterMember } from './join-cluster.ts';
 import type { Prerequisites } from './prerequisites.ts';

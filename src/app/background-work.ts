@@ -2,11 +2,11 @@
 import { AuditForwarding } from '#src/audit/audit-forwarding.ts';
 import { openReceiver } from '#src/audit/audit-receiver.ts';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
+import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import type { Config } from '#src/base/config/config.ts';
+import type { Log } from '#src/base/log/log.ts';
+import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import type { Config } from '#src/config.ts';
-import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
-import type { Log } from '#src/core/log.ts';
-import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import { Retention } from '#src/retention/retention.ts';
 import { RetentionClock } from '#src/retention/retention-clock.ts';
 import type { RunRetention } from '#src/retention/run-retention.ts';

@@ -1,9 +1,9 @@
 /** Removes files that pages had sent to kernels which have ended with their server or worker. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { unawaited } from '#src/core/unawaited.ts';
 import type { ElementFiles } from '#src/files/element-files.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';

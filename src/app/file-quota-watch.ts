@@ -1,7 +1,7 @@
 /** Counts the files of workspaces with a quota while their kernels live, because notebook code can write files at any time. */
 
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { FileQuota } from '#src/files/file-quota.ts';
 
 const INTERVAL_MS = 10_000;

@@ -4,12 +4,12 @@
  */
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { slotOfTicket } from '#src/auth/event-tickets.ts';
+import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { INHERITED } from '#src/cluster/messages.ts';
 import type { MirrorMaker } from '#src/cluster/peers/feeds.ts';
 import type { Peers } from '#src/cluster/peers/peers.ts';
 import { slotOf } from '#src/cluster/slots.ts';
 import type { ClusterChannel } from '#src/cluster/worker/channel.ts';
-import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
 import type { Forwarding } from '#src/http/edge/http-context.ts';
 import type { Store } from '#storage/store.ts';
 

@@ -7,11 +7,11 @@ import type { PageTokens } from '#src/auth/page-tokens.ts';
 import type { ProviderSignIn } from '#src/auth/provider/provider-sign-in.ts';
 
 import type { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
+import type { Config } from '#src/base/config/config.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import { VERSION } from '#src/base/install/version.ts';
+import type { Log } from '#src/base/log/log.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import type { Config } from '#src/config.ts';
-import { AppError } from '#src/core/errors.ts';
-import type { Log } from '#src/core/log.ts';
-import { VERSION } from '#src/core/version.ts';
 import {
   connectionComponent,
   connectionSchemaDocument,

@@ -1,9 +1,9 @@
 import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
+import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import type { Log } from '#src/base/log/log.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Log } from '#src/core/log.ts';
-import { unawaited } from '#src/core/unawaited.ts';
 import type { CountedFiles } from '#src/files/file-quota.ts';
 import { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';

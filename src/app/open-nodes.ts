@@ -4,10 +4,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Config } from '#src/config.ts';
+import type { Config } from '#src/base/config/config.ts';
+import type { Log } from '#src/base/log/log.ts';
 import type { StarterOf } from '#src/confined/host/zygote-process.ts';
 import { ShapeError } from '#src/confined/json-shape.ts';
-import type { Log } from '#src/core/log.ts';
 import { openSealedAuthority } from '#src/maintenance/nodes-sealing.ts';
 import { EnrolledNodes } from '#src/nodes/enrolled-nodes.ts';
 import { KernelArrivals, withArrivals } from '#src/nodes/kernel-arrivals.ts';

@@ -2,14 +2,14 @@
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Members } from '#src/auth/members.ts';
 import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
+import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import type { Config } from '#src/base/config/config.ts';
+import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
+import type { Log } from '#src/base/log/log.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import type { Config } from '#src/config.ts';
 import type { ConvertRequest } from '#src/confined/children/convert.ts';
 import { SyntaxJudge } from '#src/confined/children/syntax-judge.ts';
 import { limitBehindError, shownLimits } from '#src/confined/limits.ts';
-import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
-import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
-import type { Log } from '#src/core/log.ts';
 import { KernelQueryHandler } from '#src/datasource/query/kernel-query-handler.ts';
 import type { Queries } from '#src/datasource/query/queries.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';

@@ -1,9 +1,10 @@
 /** Opens the packages that notebooks and workspaces ask for. */
+
+import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import type { Config } from '#src/base/config/config.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import type { Log } from '#src/base/log/log.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import type { Config } from '#src/config.ts';
-import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Log } from '#src/core/log.ts';
 import { createEgress, isLoopbackHost } from '#src/datasource/egress/egress.ts';
 import { sessionsOfAll } from '#src/operators/kernels-of-all.ts';
 import { IndexProxy } from '#src/packages/index-proxy.ts';

@@ -1,15 +1,15 @@
 /** Opens the store, and watches the free space for its growth. */
 
+import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import type { Config } from '#src/base/config/config.ts';
+import type { Log } from '#src/base/log/log.ts';
+import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
+import { notifyServiceManager } from '#src/base/os/service-notice.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import type { Config } from '#src/config.ts';
-import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
-import type { Log } from '#src/core/log.ts';
-import type { OperatorWarning } from '#src/core/operator-warning.ts';
-import { unawaited } from '#src/core/unawaited.ts';
 import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
 import { sealingOf } from '#src/maintenance/nodes-sealing.ts';
 import type { StorageCondition } from '#src/operators/server-gauges.ts';
-import { notifyServiceManager } from '#src/os/service-notice.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { freeBytesAt, freeInodesAt, type RoomState, StoreRoom } from '#storage/disk/store-room.ts';
 import { SYSTEM } from '#storage/keys.ts';

@@ -1,9 +1,9 @@
-import type { Config } from '#src/config.ts';
-import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
-import type { Log } from '#src/core/log.ts';
-import { VERSION } from '#src/core/version.ts';
-import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
-import type { Tracer } from '#src/tracing/tracer.ts';
+import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import type { Config } from '#src/base/config/config.ts';
+import { VERSION } from '#src/base/install/version.ts';
+import type { Log } from '#src/base/log/log.ts';
+import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
+import type { Tracer } from '#src/base/tracing/tracer.ts';
 
 export interface TracerOptions {
   readonly config: Pick<Config, 'otlpUrl' | 'traceSamplePercent'>;
@@ -18,8 +18,8 @@ export async function openTracer(
 ): Promise<Tracer | undefined> {
   if (otlpUrl === undefined) return undefined;
   const [{ OtlpExporter }, { Tracer }] = await Promise.all([
-    import('#src/tracing/otlp-exporter.ts'),
-    import('#src/tracing/tracer.ts'),
+    import('#src/base/tracing/otlp-exporter.ts'),
+    import('#src/base/tracing/tracer.ts'),
   ]);
   const exporter = stack.use(
     new OtlpExporter({

@@ -1,7 +1,8 @@
 /** The permits that enforce limits of a workspace over all workers. */
+
+import { type NamedLimit, overQuota } from '#src/base/errors/quota.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Cluster, Topic } from '#src/cluster/cluster.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { type NamedLimit, overQuota } from '#src/core/quota.ts';
 import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import type { Store } from '#storage/store.ts';
 import { subjectParts, WorkspacePermits } from '#storage/workspace-permits.ts';

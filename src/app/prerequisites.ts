@@ -5,8 +5,11 @@
 
 import { rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { CONFIG_FILE } from '#src/config/file.ts';
-import type { Config } from '#src/config.ts';
+import { onUnawaitedFault, UNAWAITED_FAULT } from '#src/base/async/unawaited.ts';
+import type { Config } from '#src/base/config/config.ts';
+import { CONFIG_FILE } from '#src/base/config/file.ts';
+import type { Log } from '#src/base/log/log.ts';
+import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { LocalModelAddress } from '#src/confined/children/local-model.ts';
 import { forgetChecks, keepChecks } from '#src/confined/host/kept-checks.ts';
 import { KernelHost } from '#src/confined/host/kernel-host.ts';
@@ -15,9 +18,6 @@ import { PlainHost } from '#src/confined/host/plain-host.ts';
 import { ProcessorShares } from '#src/confined/host/processor-shares.ts';
 import type { HostName, StarterOf, StartZygote } from '#src/confined/host/zygote-process.ts';
 import { limitsOf } from '#src/confined/limits.ts';
-import type { Log } from '#src/core/log.ts';
-import { onUnawaitedFault, UNAWAITED_FAULT } from '#src/core/unawaited.ts';
-import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import {
   DATA_FILE,

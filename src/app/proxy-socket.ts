@@ -6,12 +6,12 @@
  */
 import { chmodSync, chownSync, closeSync, constants, lstatSync, openSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
-import type { Config } from '#src/config.ts';
-import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
-import { errorNameOf } from '#src/core/system-error.ts';
-import { loadFileLock } from '#src/os/file-lock.ts';
-import { groupIdOf } from '#src/os/group.ts';
-import { bindPath } from '#src/os/listening-socket.ts';
+import type { Config } from '#src/base/config/config.ts';
+import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts';
+import { errorNameOf } from '#src/base/errors/system-error.ts';
+import { loadFileLock } from '#src/base/os/file-lock.ts';
+import { groupIdOf } from '#src/base/os/group.ts';
+import { bindPath } from '#src/base/os/listening-socket.ts';
 
 const GROUP_MAY_CONNECT = 0o060;
 /** Opening a pipe would wait for a reader, and a link could name any file. */

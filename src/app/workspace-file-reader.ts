@@ -1,4 +1,4 @@
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { readUpTo } from '#src/files/read-up-to.ts';
 import { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import { mediaTypeOf } from '#src/http/reply/content-headers.ts';

@@ -5,10 +5,10 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Log } from '#src/core/log.ts';
-import type { OperatorWarning } from '#src/core/operator-warning.ts';
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import type { Log } from '#src/base/log/log.ts';
+import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { auditCursors } from '#storage/records/audit.ts';
 import { workspaceExists } from '#storage/records/identity.ts';

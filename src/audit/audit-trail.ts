@@ -3,9 +3,10 @@
  * Changes and queries are kept apart, each with a limit: the oldest entries are deleted when a workspace exceeds it. Nothing secret
  * belongs in an entry.
  */
-import { timestamp } from '#src/core/clock.ts';
-import { firstIdAt, isIdOf, timeOfId, type WorkspaceId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
+
+import type { Principal } from '#src/base/caller/principal.ts';
+import { firstIdAt, isIdOf, timeOfId, type WorkspaceId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { AuditEntry } from '#src/wire/audit.ts';
 import type { AuditFilters } from '#src/wire/lists.ts';
 import type { RecordKind } from '#storage/codec.ts';

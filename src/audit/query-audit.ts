@@ -6,7 +6,7 @@
  * entry, written once a second with all others: a statement costs one lookup in a map, and the store gets a bounded number of
  * entries. A crash loses the last second.
  */
-import { timestamp } from '#src/core/clock.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { AuditRecord } from '#storage/records/audit.ts';
 import type { AuditTrail } from './audit-trail.ts';
 

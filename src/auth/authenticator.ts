@@ -2,10 +2,11 @@
  * Finds the caller of a request from its token and its workspace. Callers are cached until any write to identity; the expiry of the
  * token is checked every time.
  */
-import { AppError, notFound } from '#src/core/errors.ts';
-import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
-import type { Auth, Caller, Principal, Requirements, TokenHolder } from '#src/core/principal.ts';
-import type { Role } from '#src/core/role.ts';
+
+import type { Auth, Caller, Principal, Requirements, TokenHolder } from '#src/base/caller/principal.ts';
+import type { Role } from '#src/base/caller/role.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import type { TokenId, UserId, WorkspaceId } from '#src/base/ids.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import {

@@ -7,8 +7,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { newId, type TokenId, type WorkspaceId } from '#src/core/ids.ts';
-import { Secret } from '#src/core/secret.ts';
+import { Secret } from '#src/base/caller/secret.ts';
+import { newId, type TokenId, type WorkspaceId } from '#src/base/ids.ts';
 import { SCOPES } from '#src/wire/identity.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 import { SYSTEM } from '#storage/keys.ts';

@@ -3,11 +3,12 @@
  * rights. The session's secret is in a cookie and is stored as a hash only. A session is stored like a token, so the end of a
  * session stops everything that the end of a token would stop.
  */
-import { timestamp } from '#src/core/clock.ts';
-import { AppError } from '#src/core/errors.ts';
-import { newId, type TokenId, type UserId } from '#src/core/ids.ts';
-import type { TokenHolder } from '#src/core/principal.ts';
-import type { Secret } from '#src/core/secret.ts';
+
+import type { TokenHolder } from '#src/base/caller/principal.ts';
+import type { Secret } from '#src/base/caller/secret.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import { newId, type TokenId, type UserId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { Scope } from '#src/wire/identity.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';

@@ -1,4 +1,4 @@
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
 
 /** A caller whose token was looked up. */
 export interface KnownCaller {

@@ -4,12 +4,12 @@
  * Both are stored as hashes and looked up by them, so the time of no comparison depends on a secret.
  */
 import { randomBytes, randomInt } from 'node:crypto';
-import { timestamp } from '#src/core/clock.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import type { TokenId } from '#src/core/ids.ts';
-import { networkOf } from '#src/core/ip-address.ts';
-import type { Principal } from '#src/core/principal.ts';
-import type { Secret } from '#src/core/secret.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import type { Secret } from '#src/base/caller/secret.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import type { TokenId } from '#src/base/ids.ts';
+import { networkOf } from '#src/base/net/ip-address.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { AccessToken, Scope } from '#src/wire/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import {

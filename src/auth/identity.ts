@@ -3,9 +3,10 @@
  * or a change of role takes effect on the next request. In a server of several workers it takes effect in all of them before the
  * response to the write is sent.
  */
+
+import { AppError } from '#src/base/errors/errors.ts';
+import { type Timestamp, timestamp } from '#src/base/time/clock.ts';
 import { ALONE, type Cluster, type Topic } from '#src/cluster/cluster.ts';
-import { type Timestamp, timestamp } from '#src/core/clock.ts';
-import { AppError } from '#src/core/errors.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 

@@ -1,11 +1,11 @@
 /** The members of a workspace and their roles. A workspace always keeps an owner. */
 
-import { timestamp } from '#src/core/clock.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import { isPlausibleId, type UserId, type WorkspaceId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
-import type { StateCheck } from '#src/core/refusals.ts';
-import type { Role } from '#src/core/role.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import type { Role } from '#src/base/caller/role.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import type { StateCheck } from '#src/base/errors/refusals.ts';
+import { isPlausibleId, type UserId, type WorkspaceId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { Member, MemberChange } from '#src/wire/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/lists/listing.ts';

@@ -1,9 +1,10 @@
 /** Opens the identity plane: workspaces, members, access tokens, and the authentication of requests. */
+
+import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import type { Caller } from '#src/base/caller/principal.ts';
+import type { Secret } from '#src/base/caller/secret.ts';
+import type { Log } from '#src/base/log/log.ts';
 import type { Announce, Cluster } from '#src/cluster/cluster.ts';
-import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
-import type { Log } from '#src/core/log.ts';
-import type { Caller } from '#src/core/principal.ts';
-import type { Secret } from '#src/core/secret.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { type Limits, NO_LIMITS } from '#storage/records/workspace-limits.ts';
 import type { Removals } from '#storage/removals.ts';

@@ -1,6 +1,6 @@
-import { notFound } from '#src/core/errors.ts';
-import { isPlausibleId } from '#src/core/ids.ts';
-import type { TokenHolder } from '#src/core/principal.ts';
+import type { TokenHolder } from '#src/base/caller/principal.ts';
+import { notFound } from '#src/base/errors/errors.ts';
+import { isPlausibleId } from '#src/base/ids.ts';
 import type { OwnAccount, OwnWorkspace } from '#src/wire/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/lists/listing.ts';

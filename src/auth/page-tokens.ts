@@ -1,14 +1,14 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
-import { AppError } from '#src/core/errors.ts';
-import type { TokenId } from '#src/core/ids.ts';
 import {
   allows,
   type PageAccess,
   type PageCredential,
   PUBLIC_CODE_LIFE_MS,
   type SentPageCredential,
-} from '#src/core/page-access.ts';
-import type { Principal } from '#src/core/principal.ts';
+} from '#src/base/caller/page-access.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import type { TokenId } from '#src/base/ids.ts';
 import type { Authenticator } from './authenticator.ts';
 import { reaches } from './permissions.ts';
 

@@ -1,7 +1,8 @@
 /** The permissions: a table from each action to the lowest role and the scopes that it needs. */
-import { AppError } from '#src/core/errors.ts';
-import type { Principal, Requirements } from '#src/core/principal.ts';
-import type { Role } from '#src/core/role.ts';
+
+import type { Principal, Requirements } from '#src/base/caller/principal.ts';
+import type { Role } from '#src/base/caller/role.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import type { Scope } from '#src/wire/identity.ts';
 
 const RUNTIME: readonly Scope[] = ['workspaceRuntime:connect'];

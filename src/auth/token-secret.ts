@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { Secret } from '#src/core/secret.ts';
+import { Secret } from '#src/base/caller/secret.ts';
 
 const RANDOM_BYTES = 32;
 

@@ -1,9 +1,10 @@
 /** Access tokens. The token itself leaves this file once, when it is created; only its hash is stored. */
-import { timestamp } from '#src/core/clock.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import { isIdOf, type TokenId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
-import type { Secret } from '#src/core/secret.ts';
+
+import type { Principal } from '#src/base/caller/principal.ts';
+import type { Secret } from '#src/base/caller/secret.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import { isIdOf, type TokenId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { AccessToken, NewAccessToken } from '#src/wire/identity.ts';
 import { DAMAGED, readOrDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';

@@ -6,10 +6,11 @@
  * workspaces at once, and no session opens meanwhile. Other workers may have its notebooks and conversations in memory. They drop
  * them before the response is sent and before anything is removed, so nothing more is written to it.
  */
+
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import { AppError } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
 import {
   memberRecords,

@@ -3,11 +3,11 @@
  * each decision, so a change applies at once in every worker.
  */
 
+import { unawaited } from '#src/base/async/unawaited.ts';
+import type { TokenHolder } from '#src/base/caller/principal.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { TokenHolder } from '#src/core/principal.ts';
-import { unawaited } from '#src/core/unawaited.ts';
 import type { NewWorkspaceLimits, WorkspaceLimits as Shown } from '#src/wire/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { accessTokenRecords, memberRecords, workspaceExists } from '#storage/records/identity.ts';

@@ -1,6 +1,6 @@
-import { AppError, notFound } from '#src/core/errors.ts';
-import { isPlausibleId, type WorkspaceId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import { isPlausibleId, type WorkspaceId } from '#src/base/ids.ts';
 import type { Workspace } from '#src/wire/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';

@@ -6,11 +6,11 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
+import { Secret } from '#src/base/caller/secret.ts';
+import { isObeyed } from '#src/base/config/allowed-files.ts';
+import { type Config, type LoadedConfig, loadConfig } from '#src/base/config/config.ts';
+import { readServiceAccess } from '#src/base/config/service-access.ts';
 import { canBeToken, NO_TOKEN } from '#src/client/connection.ts';
-import { isObeyed } from '#src/config/allowed-files.ts';
-import { readServiceAccess } from '#src/config/service-access.ts';
-import { type Config, type LoadedConfig, loadConfig } from '#src/config.ts';
-import { Secret } from '#src/core/secret.ts';
 import { lastServer, storedLogin } from './credentials.ts';
 import { CommandFailure, EXIT } from './exit-code.ts';
 

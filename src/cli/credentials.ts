@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pid } from 'node:process';
-import { userFolder } from '#src/config/allowed-files.ts';
+import { userFolder } from '#src/base/config/allowed-files.ts';
 
 /** The credentials for one server. */
 export interface StoredLogin {

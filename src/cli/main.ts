@@ -1,4 +1,4 @@
-import { processEnvironment } from '#src/config/service-access.ts';
+import { processEnvironment } from '#src/base/config/service-access.ts';
 import { processScreen } from './full-screen.ts';
 import { processInput } from './input.ts';
 import { runProgram } from './program.ts';

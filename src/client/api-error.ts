@@ -1,4 +1,4 @@
-import type { ErrorCode } from '#src/core/errors.ts';
+import type { ErrorCode } from '#src/base/errors/errors.ts';
 
 /** One mistake in the request: its place (a JSON pointer into the body, or `query/<name>`) and its description. */
 export interface RequestViolation {

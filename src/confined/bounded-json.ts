@@ -1,5 +1,5 @@
-import { parseJson } from '#src/core/json/json-parse.ts';
-import { findJsonExcess, type JsonBounds, type JsonExcess, JsonScan } from '#src/core/json/json-scan.ts';
+import { parseJson } from '#src/base/json/json-parse.ts';
+import { findJsonExcess, type JsonBounds, type JsonExcess, JsonScan } from '#src/base/json/json-scan.ts';
 import { ShapeError } from './json-shape.ts';
 
 const BOUNDS: JsonBounds = {

@@ -13,8 +13,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
-import { cutText } from '#src/core/cut-text.ts';
-import type { PeerProcess } from '#src/os/peer-process.ts';
+import type { PeerProcess } from '#src/base/os/peer-process.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 import type { ProcessEnd } from './exit-classification.ts';
 import { encodeLongFrame } from './frame-decoder.ts';
 import type { FrameSender } from './frame-sender.ts';

@@ -1,5 +1,5 @@
-import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
-import { inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+import { inSlices, MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import { isShortJson, writeJson } from '#src/base/json/json-write.ts';
 
 /** One frame of a kernel's socket. `body` is valid until the next `push`: decode it at once or copy it. */
 export interface Frame {

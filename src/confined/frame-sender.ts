@@ -5,7 +5,7 @@
  */
 
 import type { Socket } from 'node:net';
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
 
 /** The parts of one frame. */
 export type FrameParts = readonly Uint8Array[];

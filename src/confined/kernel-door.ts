@@ -8,7 +8,7 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
-import type { PeerProcess } from '#src/os/peer-process.ts';
+import type { PeerProcess } from '#src/base/os/peer-process.ts';
 import { framedParts } from './frame-decoder.ts';
 
 const FROM_KERNEL = 0;

@@ -9,8 +9,8 @@
  */
 
 import type { Socket } from 'node:net';
-import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
-import type { PeerProcess } from '#src/os/peer-process.ts';
+import { MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import type { PeerProcess } from '#src/base/os/peer-process.ts';
 import { parseBoundedJson, parseLargeBoundedJson } from './bounded-json.ts';
 import { type Frame, FrameDecoder, FrameError } from './frame-decoder.ts';
 import { FrameSender } from './frame-sender.ts';

@@ -1,5 +1,5 @@
 /** The right to read a datasource. Reading is the only right: it includes testing, replacing and deleting it. */
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
 import { type DatasourceRecord, datasourceGrants } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';
 

@@ -4,11 +4,11 @@
  */
 
 import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
-import { timestamp } from '#src/core/clock.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import { isPlausibleId, newId, type UserId, type WorkspaceId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
-import type { StateCheck } from '#src/core/refusals.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import type { StateCheck } from '#src/base/errors/refusals.ts';
+import { isPlausibleId, newId, type UserId, type WorkspaceId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type {
   ConnectionTest,
   Datasource,

@@ -1,7 +1,7 @@
 /**
  * Connection tests. A test ends within a deadline, with one of a few fixed sentences, however the database behaves.
  */
-import { anySignal } from '#src/core/any-signal.ts';
+import { anySignal } from '#src/base/async/any-signal.ts';
 import type { ConnectionTest, DatasourceWarning } from '#src/wire/datasource.ts';
 import type { Connection } from './connectors/connection-schema.ts';
 import { connectorOf } from './connectors/connection-schema.ts';

@@ -1,5 +1,5 @@
 /** Rows of query results, in the same few kinds of value for every database. */
-import { cutText } from '#src/core/cut-text.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 import { DatasourceFailure } from './failure.ts';
 
 /** One value. Numbers are exact or floats; decimals, dates, times and other values that JavaScript lacks are text. */

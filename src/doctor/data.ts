@@ -1,9 +1,9 @@
 /** Checks of the data directory, of the files in it, of the disk and of the port. */
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Config } from '#src/config.ts';
-import { explainListening, probeListening } from '#src/core/listen-failure.ts';
-import { OperatorError } from '#src/core/operator-error.ts';
+import type { Config } from '#src/base/config/config.ts';
+import { OperatorError } from '#src/base/errors/operator-error.ts';
+import { explainListening, probeListening } from '#src/base/net/listen-failure.ts';
 import { readKeyring } from '#src/datasource/keys/keyring.ts';
 import { requireFittingKeyring } from '#src/datasource/keys/keyring-store.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';

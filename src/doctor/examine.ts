@@ -1,4 +1,4 @@
-import type { Config } from '#src/config.ts';
+import type { Config } from '#src/base/config/config.ts';
 import { checkDataDirectory, checkDisk, checkPort, checkStoreAndKeyring } from './data.ts';
 import type { Finding } from './finding.ts';
 import { checkOutside } from './outside.ts';

@@ -4,10 +4,10 @@
  */
 import { accessSync, constants, existsSync, lstatSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Config } from '#src/config.ts';
-import { explainListening, probeListening } from '#src/core/listen-failure.ts';
-import { systemFailure } from '#src/core/operator-error.ts';
-import { groupIdOf } from '#src/os/group.ts';
+import type { Config } from '#src/base/config/config.ts';
+import { systemFailure } from '#src/base/errors/operator-error.ts';
+import { explainListening, probeListening } from '#src/base/net/listen-failure.ts';
+import { groupIdOf } from '#src/base/os/group.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { firstExisting } from './data.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';

@@ -1,10 +1,10 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Config } from '#src/config.ts';
+import type { Config } from '#src/base/config/config.ts';
+import { systemFailure } from '#src/base/errors/operator-error.ts';
 import { type ConfinementChecks, readChecks } from '#src/confined/host/kept-checks.ts';
 import { KernelHost } from '#src/confined/host/kernel-host.ts';
-import { systemFailure } from '#src/core/operator-error.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { type Finding, messageOf, ok, problem, warning } from './finding.ts';
 

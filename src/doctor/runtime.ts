@@ -1,4 +1,4 @@
-import { requireUws, uwsCopyInUse, whyUnloadable } from '#src/core/native-binaries.ts';
+import { requireUws, uwsCopyInUse, whyUnloadable } from '#src/base/install/native-binaries.ts';
 import { type Finding, ok, problem } from './finding.ts';
 
 const OLDEST = [20, 12] as const;

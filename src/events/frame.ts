@@ -1,7 +1,7 @@
-import { timestamp } from '#src/core/clock.ts';
-import { joined } from '#src/core/joined-bytes.ts';
-import { isShortJson, jsonPieces } from '#src/core/json/json-write.ts';
-import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+import { MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import { isShortJson, jsonPieces } from '#src/base/json/json-write.ts';
+import { joined } from '#src/base/text/joined-bytes.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 
 /**
  * Frames are sent together in pieces of at most this size, so that no piece occupies a socket for

@@ -20,7 +20,7 @@
  * but the state. catch-up.ts makes the frames that a subscriber gets before the live ones.
  */
 import { randomBytes } from 'node:crypto';
-import { inSlices } from '#src/core/slices.ts';
+import { inSlices } from '#src/base/async/slices.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import { Audience } from './audience.ts';
 import { PAUSE_SHARE } from './backpressure.ts';

@@ -7,8 +7,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import { opendir, rmdir, unlink } from 'node:fs/promises';
-import { AppError } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { ELEMENT_FILES } from './file-path.ts';
 import type { Folder } from './folder.ts';
 import type { WorkspaceFiles } from './workspace-files.ts';

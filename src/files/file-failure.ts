@@ -1,4 +1,4 @@
-import { AppError, notFound } from '#src/core/errors.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
 
 /**
  * Returns the error for the caller when the system has refused an operation. Every other error is

@@ -1,9 +1,9 @@
 /** Pages of a folder, in the order of the names. A page reads all names of the folder and keeps few of them. */
 
 import { lstat, opendir, unlink } from 'node:fs/promises';
-import { AppError } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { FileEntry, FileListOptions } from '#src/wire/files.ts';
 import type { Page } from '#src/wire/shape.ts';
 import { fileFailure } from './file-failure.ts';

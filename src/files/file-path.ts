@@ -1,7 +1,7 @@
 /**
  * Paths of files below the folder of a workspace: which paths are allowed, and how they are split.
  */
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 
 const MAX_PATH_CHARACTERS = 1024;
 const MAX_DEPTH = 32;

@@ -4,8 +4,8 @@
  * are noticed. The new count is skipped if the last one took long: counting a workspace takes at most a tenth of the time.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { AppError } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { blocksOf, Charge, type ChargedAccount, type Need } from './file-charge.ts';
 import type { FileCount } from './file-count.ts';
 

@@ -7,9 +7,9 @@
 import { randomBytes } from 'node:crypto';
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, lstat, open, rename, rmdir, unlink } from 'node:fs/promises';
-import { AppError, notFound } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { StateCheck } from '#src/core/refusals.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import type { StateCheck } from '#src/base/errors/refusals.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { FileEntry } from '#src/wire/files.ts';
 import { countFiles, type FileCount } from './file-count.ts';
 import { fileFailure, notAFile } from './file-failure.ts';

@@ -3,10 +3,10 @@
  * admission checks requests against it, and the OpenAPI document is made from it.
  */
 import type { Static, TSchema, TUndefined } from 'typebox';
-import type { ErrorCode } from '#src/core/errors.ts';
-import type { PageCredential } from '#src/core/page-access.ts';
-import type { Principal, TokenHolder } from '#src/core/principal.ts';
-import type { TraceContext } from '#src/tracing/trace-context.ts';
+import type { PageCredential } from '#src/base/caller/page-access.ts';
+import type { Principal, TokenHolder } from '#src/base/caller/principal.ts';
+import type { ErrorCode } from '#src/base/errors/errors.ts';
+import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { QuerySchema, ResponseSpec } from '#src/wire/operations/operation.ts';
 import type { Method, ParamNames } from '#src/wire/paths.ts';
 import type { Wire } from '#src/wire/shape.ts';

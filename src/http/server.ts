@@ -3,7 +3,7 @@
  * steps: it stops listening, it answers the requests in flight, it closes every connection.
  */
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
-import { AppError, notFound } from '#src/core/errors.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { Method } from '#src/wire/paths.ts';
 import { AdmittedRequest, type PreparedRoute, prepareRoute } from './edge/admission.ts';
 import { AuthThrottle } from './edge/auth-throttle.ts';

@@ -1,9 +1,9 @@
 /** The native HTTP library: loading it, and listening with it, alone or on a socket that several processes have inherited. */
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import { closeSync } from 'node:fs';
-import { listenFailure, probeListening } from '#src/core/listen-failure.ts';
-import { requireUws, uwsCopyInUse, whyUnloadable } from '#src/core/native-binaries.ts';
-import { listenOnInherited, loadInheritedListener } from '#src/os/listening-socket.ts';
+import { requireUws, uwsCopyInUse, whyUnloadable } from '#src/base/install/native-binaries.ts';
+import { listenFailure, probeListening } from '#src/base/net/listen-failure.ts';
+import { listenOnInherited, loadInheritedListener } from '#src/base/os/listening-socket.ts';
 
 export type Uws = typeof import('uWebSockets.js');
 

@@ -7,8 +7,8 @@ import { constants } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { cutText } from '#src/core/cut-text.ts';
-import { errorNameOf } from '#src/core/system-error.ts';
+import { errorNameOf } from '#src/base/errors/system-error.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 
 /** More than the file of any server has. */
 const MAX_OWNER_BYTES = 16 * 1024;

@@ -6,9 +6,9 @@
 import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Log } from '#src/core/log.ts';
-import type { OperatorWarning } from '#src/core/operator-warning.ts';
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import type { Log } from '#src/base/log/log.ts';
+import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
 import type { Store } from '#storage/store.ts';
 import { type BackupOptions, backUp, draftOf, isDraft } from './backup.ts';
 import { type BackupOwner, OWNER_FILE, takeBackupFolder } from './backup-owner.ts';

@@ -7,9 +7,9 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { makeFolder } from '#src/core/make-folder.ts';
-import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
-import { VERSION } from '#src/core/version.ts';
+import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts';
+import { VERSION } from '#src/base/install/version.ts';
+import { makeFolder } from '#src/base/os/make-folder.ts';
 import { StoreFile } from '#storage/disk/store-file.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { formatOf, openStoreReader, type StoreReader } from '#storage/open-store.ts';

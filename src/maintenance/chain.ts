@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OperatorError } from '#src/core/operator-error.ts';
+import { OperatorError } from '#src/base/errors/operator-error.ts';
 import { type CopiedFile, type CopiedLink, checksumOf } from './file-copy.ts';
 import type { Lineage } from './lineage.ts';
 import { differencesFrom, isOtherName, MANIFEST_FILE, type Manifest, readManifest } from './manifest.ts';

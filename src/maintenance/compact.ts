@@ -6,7 +6,7 @@
 import { statSync } from 'node:fs';
 import { chown, mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
+import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { requireStoreIn } from '#storage/disk/store-folder.ts';
 import { openStoreReader, type StoreReader } from '#storage/open-store.ts';

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, link, mkdir, open, readdir, readlink, stat, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { errorNameOf } from '#src/core/system-error.ts';
+import { errorNameOf } from '#src/base/errors/system-error.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 const ZEROS = Buffer.alloc(CHUNK_BYTES);

@@ -6,8 +6,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OperatorError } from '#src/core/operator-error.ts';
-import { VERSION } from '#src/core/version.ts';
+import { OperatorError } from '#src/base/errors/operator-error.ts';
+import { VERSION } from '#src/base/install/version.ts';
 import { ChangedPages, type PageRun } from '#storage/disk/changed-pages.ts';
 import { StoreFile } from '#storage/disk/store-file.ts';
 import type { Store } from '#storage/store.ts';

@@ -1,7 +1,7 @@
 /** The contents of a backup: the file `manifest.json` in it, which is written last and binds everything together. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
+import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts';
 import { type CopiedFile, type CopiedLink, checksumOf, isSameFile } from './file-copy.ts';
 import type { Lineage } from './lineage.ts';
 

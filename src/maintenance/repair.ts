@@ -6,7 +6,7 @@
 import { mkdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
+import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { StoreFile } from '#storage/disk/store-file.ts';
 import { requireStoreIn } from '#storage/disk/store-folder.ts';

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { chmod, copyFile, lchown, mkdir, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
-import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
+import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { hasUnfinishedRestore, RESTORING_FILE } from '#storage/disk/store-folder.ts';
 import { type Chain, differencesFromChain, fileStateOf, readChain } from './chain.ts';

@@ -1,7 +1,7 @@
 /** Reads everything in a data directory or a backup, and reports damage. Changes nothing. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { OperatorError } from '#src/core/operator-error.ts';
+import { OperatorError } from '#src/base/errors/operator-error.ts';
 import { StoreFile } from '#storage/disk/store-file.ts';
 import { openStoreReader } from '#storage/open-store.ts';
 import { isDraft } from './backup.ts';

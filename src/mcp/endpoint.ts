@@ -1,12 +1,12 @@
 /** The endpoint of MCP: it turns requests of clients into messages of the protocol, and loads the protocol with the first of them. */
 import { randomUUID } from 'node:crypto';
 import type { DatasourceQueries } from '#src/agent/tools/datasource-tools.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import type { Log } from '#src/base/log/log.ts';
+import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import { createClient } from '#src/client/client.ts';
 import { Connection } from '#src/client/connection.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import type { Log } from '#src/core/log.ts';
-import type { Principal } from '#src/core/principal.ts';
-import type { TraceContext } from '#src/tracing/trace-context.ts';
 import { CallsInFlight } from './calls-in-flight.ts';
 import type { Protocol } from './protocol.ts';
 

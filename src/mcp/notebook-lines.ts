@@ -1,5 +1,5 @@
-import { AppError } from '#src/core/errors.ts';
-import { untilAborted } from '#src/core/until-aborted.ts';
+import { untilAborted } from '#src/base/async/until-aborted.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 
 /** The most calls that may wait for one notebook. */
 const MAX_WAITING = 100;

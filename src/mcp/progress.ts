@@ -1,6 +1,7 @@
 /** Reports the progress of work on a notebook to a client, from the events of its session. */
-import { endOfText } from '#src/core/cut-text.ts';
-import { unawaited } from '#src/core/unawaited.ts';
+
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { endOfText } from '#src/base/text/cut-text.ts';
 import type { McpCall } from './mcp-call.ts';
 import { sessionEvents } from './session-events.ts';
 

@@ -15,11 +15,11 @@ import {
 import { type DatasourceQueries, datasourceTools } from '#src/agent/tools/datasource-tools.ts';
 import { notebookTools } from '#src/agent/tools/notebook-tools.ts';
 import type { Tool, ToolOutcome } from '#src/agent/tools/tool.ts';
+import { VERSION } from '#src/base/install/version.ts';
+import type { Log } from '#src/base/log/log.ts';
+import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import { unlessAborted } from '#src/client/abort.ts';
 import { ApiError } from '#src/client/api-error.ts';
-import type { Log } from '#src/core/log.ts';
-import { VERSION } from '#src/core/version.ts';
-import type { TraceContext } from '#src/tracing/trace-context.ts';
 import type { CallsInFlight } from './calls-in-flight.ts';
 import { ClientNotebook } from './client-notebook.ts';
 import type { McpCall, McpCaller } from './mcp-call.ts';

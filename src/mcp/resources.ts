@@ -2,13 +2,13 @@
 
 import { randomUUID } from 'node:crypto';
 import { ProtocolError, ProtocolErrorCode, type ReadResourceResult } from '@modelcontextprotocol/server';
+import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
+import { inSlices } from '#src/base/async/slices.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import { writeJson } from '#src/base/json/json-write.ts';
+import { joined } from '#src/base/text/joined-bytes.ts';
+import { decodeUtf8 } from '#src/base/text/utf8.ts';
 import { ApiError } from '#src/client/api-error.ts';
-import { AppError } from '#src/core/errors.ts';
-import { FairSemaphore } from '#src/core/fair-semaphore.ts';
-import { joined } from '#src/core/joined-bytes.ts';
-import { writeJson } from '#src/core/json/json-write.ts';
-import { inSlices } from '#src/core/slices.ts';
-import { decodeUtf8 } from '#src/core/utf8.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import type { McpCaller } from './mcp-call.ts';
 

@@ -1,8 +1,9 @@
 /** Reads the events of a session's stream in slices: the state of a large notebook comes in one turn, and has megabytes. */
+
+import { inSlices } from '#src/base/async/slices.ts';
+import { parseTrustedJson } from '#src/base/json/json-parse.ts';
+import { joined } from '#src/base/text/joined-bytes.ts';
 import { ApiError } from '#src/client/api-error.ts';
-import { joined } from '#src/core/joined-bytes.ts';
-import { parseTrustedJson } from '#src/core/json/json-parse.ts';
-import { inSlices } from '#src/core/slices.ts';
 import type { StreamEvent } from '#src/wire/events.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import type { McpCall } from './mcp-call.ts';

@@ -2,8 +2,9 @@
  * Opens and closes notebooks through the API. A tool works on an open notebook; if the notebook is
  * not open, the tool opens it first.
  */
+
+import { AppError } from '#src/base/errors/errors.ts';
 import { ApiError } from '#src/client/api-error.ts';
-import { AppError } from '#src/core/errors.ts';
 import type { NotebookSession } from '#src/wire/session.ts';
 import type { McpCall } from './mcp-call.ts';
 

@@ -5,7 +5,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { asData } from '#src/agent/tools/as-data.ts';
 import { MAX_OUTPUT_IMAGES, shortened, type ToolOutcome } from '#src/agent/tools/tool.ts';
-import { isShortJson } from '#src/core/json/json-write.ts';
+import { isShortJson } from '#src/base/json/json-write.ts';
 import { assetUri } from './client-notebook.ts';
 import type { AssetLink } from './mcp-call.ts';
 

@@ -1,6 +1,7 @@
 /** A node that is connected: its orders, reports and condition. It is lost when its connection ends or stays silent. */
 
 import type { Socket } from 'node:net';
+import { unawaited } from '#src/base/async/unawaited.ts';
 import type { ChildListener, KernelPlace } from '#src/confined/host/zygote-process.ts';
 import {
   asBoolean,
@@ -11,7 +12,6 @@ import {
   orNull,
   ShapeError,
 } from '#src/confined/json-shape.ts';
-import { unawaited } from '#src/core/unawaited.ts';
 import type { Candidate } from './placement.ts';
 import {
   decodeRelease,

@@ -3,9 +3,9 @@
  * mistakes are found before any change is made.
  */
 import { randomInt } from 'node:crypto';
+import { AppError, type ErrorCode } from '#src/base/errors/errors.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 import type { DocumentChange } from '#src/confined/kernel/messages.ts';
-import { cutText } from '#src/core/cut-text.ts';
-import { AppError, type ErrorCode } from '#src/core/errors.ts';
 import type { CellChange } from '#src/wire/cell-changes.ts';
 import { type CellConfig, configOf, isCellId, withConfig } from './document.ts';
 import { MAX_CELLS, MAX_CODE_CHARS, type NotebookView } from './view.ts';

@@ -2,9 +2,10 @@
  * The JSON of the cells of large notebooks. A saved cell object never changes, so its JSON stays valid as long as the
  * object lives: a live notebook of megabytes is saved with every change, and most of its cells are unchanged.
  */
-import { EncodedJson, isShortJson, writeJson } from '#src/core/json/json-write.ts';
-import { encodeLongString, isLongString, type LongString } from '#src/core/json/prepared-strings.ts';
-import { atOnce } from '#src/core/slices.ts';
+
+import { atOnce } from '#src/base/async/slices.ts';
+import { EncodedJson, isShortJson, writeJson } from '#src/base/json/json-write.ts';
+import { encodeLongString, isLongString, type LongString } from '#src/base/json/prepared-strings.ts';
 import type { Cell } from '#src/wire/notebook.ts';
 
 const known = new WeakMap<Cell, readonly Uint8Array[]>();

@@ -1,5 +1,5 @@
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { TraceContext } from '#src/tracing/trace-context.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { CodeResult } from '#src/wire/session.ts';
 import type { Store } from '#storage/store.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';

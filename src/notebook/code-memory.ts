@@ -1,4 +1,4 @@
-import { preparedJson } from '#src/core/json/json-write.ts';
+import { preparedJson } from '#src/base/json/json-write.ts';
 import { jsonBytesOf } from './cells-json.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 

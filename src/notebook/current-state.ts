@@ -1,6 +1,7 @@
 /** Whether a request was made for the present state of an open notebook, so that it overwrites nothing that its caller has not read. */
-import { isSameInstant } from '#src/core/clock.ts';
-import { AppError } from '#src/core/errors.ts';
+
+import { AppError } from '#src/base/errors/errors.ts';
+import { isSameInstant } from '#src/base/time/clock.ts';
 import type { NotebookView } from './view.ts';
 
 /** The state that the caller of a request has read. Members that are missing, or null, are not compared. */

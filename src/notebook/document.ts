@@ -1,6 +1,6 @@
 /** A notebook in its stored form and in the API, and the pure edits on it. */
-import { AppError } from '#src/core/errors.ts';
-import type { NotebookId } from '#src/core/ids.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import type { NotebookId } from '#src/base/ids.ts';
 import type { Cell, Notebook, Serialization, SerializationInput } from '#src/wire/notebook.ts';
 import type { CellChanges } from '#src/wire/run.ts';
 

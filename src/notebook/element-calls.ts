@@ -1,11 +1,11 @@
 /** The use of open notebooks without a change of their cells: values of UI elements, calls of their functions, completions of code. */
 import { sessionStatus } from '#machines/notebook-session.ts';
 import type { ActorId } from '#src/actors/address.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import { newId } from '#src/base/ids.ts';
+import { happensWithin } from '#src/base/time/happens-within.ts';
 import type { CompletionResult, FunctionCallResult } from '#src/confined/kernel/messages.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import { happensWithin } from '#src/core/happens-within.ts';
-import { newId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
 import type {
   CallFunction,
   CompleteCode,

@@ -8,9 +8,9 @@
  * whole time once more, because it must never end too early.
  */
 import type { ActorId } from '#src/actors/address.ts';
-import { AppError } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Log } from '#src/core/log.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import type { Log } from '#src/base/log/log.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { endPlacesUntil, type SessionEnd, sessionAt, sessionEndPlaces } from '#storage/records/sessions.ts';
 import type { Store } from '#storage/store.ts';

@@ -4,7 +4,7 @@
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppError, notFound } from '#src/core/errors.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
 
 /** An installed marimo. */
 export interface Installed {

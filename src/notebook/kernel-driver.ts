@@ -3,11 +3,11 @@
 import { randomBytes } from 'node:crypto';
 import { fromCallback } from 'xstate';
 import type { DriverCommand, SessionContext, SessionEvent, Work } from '#machines/notebook-session.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { faultPoint } from '#src/base/fault-points.ts';
+import type { Log } from '#src/base/log/log.ts';
 import type { CellEdits, Kernel, KernelLaunch, KernelSink } from '#src/confined/kernel/kernel.ts';
 import type { BridgeDone, KernelCall, KernelMessage } from '#src/confined/kernel/messages.ts';
-import { faultPoint } from '#src/core/fault-points.ts';
-import type { Log } from '#src/core/log.ts';
-import { unawaited } from '#src/core/unawaited.ts';
 import { prepareMessage } from './large-messages.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { ConcludedWork } from './work/work-slot.ts';

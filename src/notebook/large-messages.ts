@@ -1,5 +1,5 @@
 /** Long work on large messages of a kernel, done in slices before they are applied. */
-import { isLongString, preparing } from '#src/core/json/prepared-strings.ts';
+import { isLongString, preparing } from '#src/base/json/prepared-strings.ts';
 import { prepareContent } from '#src/runs/output-content.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

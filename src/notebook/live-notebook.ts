@@ -5,9 +5,9 @@
  * chart.
  */
 import type { Work, WorkEnd } from '#machines/notebook-session.ts';
+import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
 import type { CellEdits, Kernel } from '#src/confined/kernel/kernel.ts';
 import type { BridgeDone, DocumentChange, KernelMessage } from '#src/confined/kernel/messages.ts';
-import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import { holdContent } from '#src/runs/output-content.ts';
 import type { Envelope } from '#src/wire/events.ts';

@@ -1,6 +1,6 @@
 import type { ActorId } from '#src/actors/address.ts';
-import type { SessionId } from '#src/core/ids.ts';
-import { atOnce, inSlices } from '#src/core/slices.ts';
+import { atOnce, inSlices } from '#src/base/async/slices.ts';
+import type { SessionId } from '#src/base/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import { LiveSessions, type OwnsSession, type StreamMaker } from '#src/sessions/live-sessions.ts';
 import type { Store } from '#storage/store.ts';

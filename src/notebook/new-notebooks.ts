@@ -2,8 +2,9 @@
  * Notebooks that are being created. Large ones are written in slices, and lists page by id: if a notebook were stored after one
  * with a greater id, a reader that already has the page with that one would miss it.
  */
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { atOnce, inSlices } from '#src/core/slices.ts';
+
+import { atOnce, inSlices } from '#src/base/async/slices.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { NotebookDocument } from './document.ts';
 import { type EncodedNotebook, encodeNotebook } from './notebook-encoding.ts';
 

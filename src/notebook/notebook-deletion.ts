@@ -4,8 +4,8 @@
  * cells, its earlier versions and its runs with their assets follow in bounded steps.
  */
 
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { StateCheck } from '#src/core/refusals.ts';
+import type { StateCheck } from '#src/base/errors/refusals.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { cellOutputRecords } from '#storage/records/notebooks.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';

@@ -1,7 +1,7 @@
-import { isShortJson } from '#src/core/json/json-write.ts';
-import { prepareStrings } from '#src/core/json/prepared-strings.ts';
-import type { Principal } from '#src/core/principal.ts';
-import { inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+import { inSlices, MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { isShortJson } from '#src/base/json/json-write.ts';
+import { prepareStrings } from '#src/base/json/prepared-strings.ts';
 import type { CellChange, ChangeCells, ChangedCells } from '#src/wire/cell-changes.ts';
 import type { Cell } from '#src/wire/notebook.ts';
 import { reserveMemory } from '#storage/record-memory.ts';

@@ -1,9 +1,10 @@
 /** The stored and served forms of a notebook: its JSON, its record, and its entry in lists. Large ones take slices. */
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { parseTrustedJson } from '#src/core/json/json-parse.ts';
-import { isShortJson, writeJson } from '#src/core/json/json-write.ts';
-import { shownMetadata } from '#src/core/metadata-filter.ts';
-import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+
+import { MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import { parseTrustedJson } from '#src/base/json/json-parse.ts';
+import { isShortJson, writeJson } from '#src/base/json/json-write.ts';
+import { shownMetadata } from '#src/base/metadata-filter.ts';
 import { type EncodedRecord, encodeRecordOfParts } from '#storage/codec.ts';
 import {
   type NotebookRecord,

@@ -3,18 +3,18 @@
  * input and the meaning of its failures for the caller.
  */
 
+import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
+import { inSlices } from '#src/base/async/slices.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
+import { encodeUtf8 } from '#src/base/text/utf8.ts';
 import type {
   ConversionFailure,
   ConvertRequest,
   ConvertResult,
   PipRequirements,
 } from '#src/confined/children/convert.ts';
-import { cutText } from '#src/core/cut-text.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import { FairSemaphore } from '#src/core/fair-semaphore.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { inSlices } from '#src/core/slices.ts';
-import { encodeUtf8 } from '#src/core/utf8.ts';
 import type { ImportWarning } from '#src/wire/notebook.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';

@@ -3,10 +3,11 @@
  * kernel. They never appear in an answer, event, file or log. A notebook that is made with the
  * settings of another one gets that one's secrets.
  */
-import { timestamp } from '#src/core/clock.ts';
-import { notFound } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { refuseOverQuota } from '#src/core/quota.ts';
+
+import { notFound } from '#src/base/errors/errors.ts';
+import { refuseOverQuota } from '#src/base/errors/quota.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { NotebookSecret } from '#src/wire/notebook.ts';
 import {
   type NotebookSecretsRecord,

@@ -6,11 +6,11 @@
 import { notebookSessionMachine, type SessionContext } from '#machines/notebook-session.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { faultPoint } from '#src/base/fault-points.ts';
+import { sessionIdOf, type WorkspaceId } from '#src/base/ids.ts';
+import type { Log } from '#src/base/log/log.ts';
 import type { KernelLaunch } from '#src/confined/kernel/kernel.ts';
-import { faultPoint } from '#src/core/fault-points.ts';
-import { sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
-import type { Log } from '#src/core/log.ts';
-import { unawaited } from '#src/core/unawaited.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import { type Occupation, refusalFacts } from '#src/sessions/refusal-facts.ts';

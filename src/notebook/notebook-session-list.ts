@@ -2,9 +2,9 @@
  * Lists notebook sessions by the time at which they were last opened. Listing neither restores nor
  * wakes a session.
  */
-import { isIdOf, timeText, type WorkspaceId } from '#src/core/ids.ts';
-import { metadataFilter, shownMetadata } from '#src/core/metadata-filter.ts';
-import type { NotebookUrl } from '#src/core/notebook-url.ts';
+import { isIdOf, timeText, type WorkspaceId } from '#src/base/ids.ts';
+import type { NotebookUrl } from '#src/base/json/notebook-url.ts';
+import { metadataFilter, shownMetadata } from '#src/base/metadata-filter.ts';
 import type { NotebookSessionFilters, NotebookSessionSummary } from '#src/wire/lists.ts';
 import { checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/lists/listing.ts';
 import type { Listing } from '#storage/lists/page-builder.ts';

@@ -2,8 +2,9 @@
  * The indexes of notebook sessions by the time at which they were last opened. They are written in the commit that opens or
  * closes a session.
  */
-import type { Timestamp } from '#src/core/clock.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
+
+import type { WorkspaceId } from '#src/base/ids.ts';
+import type { Timestamp } from '#src/base/time/clock.ts';
 import { PlaceTimes, placeOf } from '#storage/lists/places.ts';
 import { openSessionPlaces, sessionPlaces } from '#storage/records/sessions.ts';
 import type { Store } from '#storage/store.ts';

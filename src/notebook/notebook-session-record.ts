@@ -7,8 +7,8 @@ import {
   sessionStatus,
 } from '#machines/notebook-session.ts';
 import type { Peek } from '#src/actors/actor-definition.ts';
-import { timestamp } from '#src/core/clock.ts';
-import { shownMetadata } from '#src/core/metadata-filter.ts';
+import { shownMetadata } from '#src/base/metadata-filter.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { NotebookSession, SessionStatus, Startup } from '#src/wire/session.ts';
 import { configOf } from './document.ts';
 import { shownStatus, type ViewCell } from './view.ts';

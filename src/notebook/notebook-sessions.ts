@@ -9,12 +9,12 @@ import {
 } from '#machines/notebook-session.ts';
 import type { Peek } from '#src/actors/actor-definition.ts';
 import type { ActorId } from '#src/actors/address.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import { countOf, type NamedLimit, refuseOverQuota } from '#src/base/errors/quota.ts';
+import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/base/ids.ts';
+import type { NotebookUrl } from '#src/base/json/notebook-url.ts';
+import { happensWithin } from '#src/base/time/happens-within.ts';
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import { happensWithin } from '#src/core/happens-within.ts';
-import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/core/ids.ts';
-import type { NotebookUrl } from '#src/core/notebook-url.ts';
-import { countOf, type NamedLimit, refuseOverQuota } from '#src/core/quota.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';

@@ -4,8 +4,8 @@
  * nothing more.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { MAX_VERSIONS, MAX_VERSIONS_BYTES, VERSION_MS } from '#src/core/version-limits.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import { MAX_VERSIONS, MAX_VERSIONS_BYTES, VERSION_MS } from '#src/base/version-limits.ts';
 import type { NotebookVersion } from '#src/wire/notebook.ts';
 import { type EncodedRecord, encodeBytesRecord } from '#storage/codec.ts';
 import { unlessDamaged } from '#storage/damaged.ts';

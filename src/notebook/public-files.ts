@@ -2,9 +2,10 @@
  * The files in the folder `public` beside a notebook, to which its outputs refer by relative addresses. An exported HTML page has them in
  * itself, as marimo's exports do, because it is opened elsewhere.
  */
+
+import { inSlices } from '#src/base/async/slices.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { inSlices } from '#src/core/slices.ts';
 import type { Results } from './file-results.ts';
 
 /** The folder, beside the notebook. */

@@ -1,13 +1,13 @@
 /** Saved notebooks: created, read, listed, changed in parts, deleted. A port refuses changes while a session is open. */
 
-import { isSameInstant, timestamp, timestampAfter } from '#src/core/clock.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import { isIdOf, type NotebookId, newId, timeOfId, type WorkspaceId } from '#src/core/ids.ts';
-import { isShortJson } from '#src/core/json/json-write.ts';
-import { metadataFilter, shownMetadata } from '#src/core/metadata-filter.ts';
-import { type NotebookUrl, withUrl } from '#src/core/notebook-url.ts';
-import type { StateCheck } from '#src/core/refusals.ts';
-import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import type { StateCheck } from '#src/base/errors/refusals.ts';
+import { isIdOf, type NotebookId, newId, timeOfId, type WorkspaceId } from '#src/base/ids.ts';
+import { isShortJson } from '#src/base/json/json-write.ts';
+import { type NotebookUrl, withUrl } from '#src/base/json/notebook-url.ts';
+import { metadataFilter, shownMetadata } from '#src/base/metadata-filter.ts';
+import { isSameInstant, timestamp, timestampAfter } from '#src/base/time/clock.ts';
 import type { NotebookFilters } from '#src/wire/lists.ts';
 import type { NotebookFields, NotebookSummary, NotebookVersion } from '#src/wire/notebook.ts';
 import { checkCursor, idBounds, type PageRequest, pageOf } from '#storage/lists/listing.ts';

@@ -3,9 +3,9 @@
  * is a blob, which it shares with the asset of its run.
  */
 
+import type { WorkspaceId } from '#src/base/ids.ts';
+import { isLongString } from '#src/base/json/prepared-strings.ts';
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { isLongString } from '#src/core/json/prepared-strings.ts';
 import { OutputContents, textOf } from '#src/runs/output-content.ts';
 import { bundleOf, MAX_INLINE_BYTES } from '#src/runs/run-output.ts';
 import type { Cell } from '#src/wire/notebook.ts';

@@ -2,8 +2,9 @@
  * The JSON of the records of open sessions. Clients read a session often, and writing its JSON takes most of the time of such
  * a read.
  */
-import { isShortJson } from '#src/core/json/json-write.ts';
-import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+
+import { MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import { isShortJson } from '#src/base/json/json-write.ts';
 import type { NotebookSession } from '#src/wire/session.ts';
 import { configOf } from './document.ts';
 import { type SessionPeek, sessionRecord } from './notebook-session-record.ts';

@@ -5,9 +5,9 @@
  * value within `MAX_INLINE_BYTES` has up to 384 KiB as JSON, and its text up to 120 KiB.
  */
 import { createHash } from 'node:crypto';
+import type { AssetId } from '#src/base/ids.ts';
+import { isShortJson } from '#src/base/json/json-write.ts';
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
-import type { AssetId } from '#src/core/ids.ts';
-import { isShortJson } from '#src/core/json/json-write.ts';
 import { MAX_INLINE_BYTES, unbundle } from '#src/runs/run-output.ts';
 import { beginning, bytesOfJson, end, fits, MAX_PIECE_CHARS } from '#src/sessions/event-size.ts';
 import type { EventData } from '#src/wire/events.ts';

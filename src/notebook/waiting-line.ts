@@ -1,4 +1,4 @@
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 
 /** How many requests to one session may wait. */
 export const MAX_WAITING = 100;

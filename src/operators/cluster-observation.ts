@@ -1,8 +1,8 @@
 /** The figures of a server of several workers for operators, which one of the workers collects from all. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { RecentLines } from '#src/base/log/recent-lines.ts';
+import { mergeMetrics } from '#src/base/metrics/merged-metrics.ts';
 import type { Cluster, Topic } from '#src/cluster/cluster.ts';
-import { RecentLines } from '#src/core/recent-lines.ts';
-import { mergeMetrics } from '#src/metrics/merged-metrics.ts';
 import type { ServerLog, ServerState } from '#src/wire/server.ts';
 import { MAX_WAIT_MS } from './ask-workers.ts';
 import { mergeStates } from './cluster-state.ts';

@@ -1,4 +1,4 @@
-import { timestamp } from '#src/core/clock.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { KernelUsage } from '#src/wire/server.ts';
 import { beginningOf, type ProcessFact, type ProcessTable, readProcesses } from './process-table.ts';
 

@@ -1,4 +1,4 @@
-import type { OperatorWarning } from '#src/core/operator-warning.ts';
+import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
 import type { NodeList } from '#src/wire/nodes.ts';
 
 /** How often the nodes are looked at. */

@@ -1,13 +1,13 @@
 /** Opens the operators' views of the running server: its state, its kernels, its metrics and its last lines of log. */
 import type { ActorRuntime } from '#src/actors/runtime.ts';
+import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import type { Config } from '#src/base/config/config.ts';
+import type { RootLog } from '#src/base/log/log.ts';
+import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
+import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import type { Config } from '#src/config.ts';
 import type { KernelHost } from '#src/confined/host/kernel-host.ts';
-import type { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
-import type { RootLog } from '#src/core/log.ts';
-import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import type { ServerObservation } from '#src/http/routes/server.ts';
-import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { NodeList } from '#src/wire/nodes.ts';
 import type { Store } from '#storage/store.ts';
 import { observeCluster } from './cluster-observation.ts';

@@ -1,6 +1,6 @@
+import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
 import type { KernelHost } from '#src/confined/host/kernel-host.ts';
-import type { OperatorWarning } from '#src/core/operator-warning.ts';
 import type { Readiness } from '#src/wire/health.ts';
 
 export interface ReadinessFacts {

@@ -3,8 +3,8 @@
  * measurement is encoded once, and nothing is measured without followers.
  */
 
-import type { Log } from '#src/core/log.ts';
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import type { Log } from '#src/base/log/log.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { PublishedStream } from '#src/events/published-stream.ts';
 import type { ServerFacts, ServerLoad, ServerStreamEnvelope } from '#src/wire/server.ts';

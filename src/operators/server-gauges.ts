@@ -5,12 +5,12 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
+import { type OperatorWarning, WARNING_KINDS } from '#src/base/log/operator-warning.ts';
+import { addProcessGauges } from '#src/base/metrics/process-gauges.ts';
+import type { Sample } from '#src/base/metrics/registry.ts';
+import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { KernelHost } from '#src/confined/host/kernel-host.ts';
-import { type OperatorWarning, WARNING_KINDS } from '#src/core/operator-warning.ts';
 import type { BackupStatus } from '#src/maintenance/backup-schedule.ts';
-import { addProcessGauges } from '#src/metrics/process-gauges.ts';
-import type { Sample } from '#src/metrics/registry.ts';
-import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import type { NodeList } from '#src/wire/nodes.ts';
 import type { Store } from '#storage/store.ts';
 import type { KernelSampler } from './kernel-usage.ts';

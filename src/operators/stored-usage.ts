@@ -1,7 +1,7 @@
 /** Counts the bytes that a workspace has in the store, in the background of the requests: a small part in each turn. */
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import { timestamp } from '#src/core/clock.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { StoredUsage } from '#src/wire/usage.ts';
 import type { Key } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';

@@ -2,7 +2,7 @@
  * HTML that notebooks show, as text: paragraphs, lists, tables, code, and marimo's own elements as far as they have text.
  * The HTML may be hostile: its depth and its length are bounded, and the time that it takes grows with its length.
  */
-import { cutText } from '#src/core/cut-text.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 import type { Grid } from './grid.ts';
 import { type MarimoElement, readMarimoElement } from './marimo-element.ts';
 import { TextFlow } from './text-flow.ts';

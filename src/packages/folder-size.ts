@@ -2,7 +2,7 @@
 import { lstat, opendir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { anySignal } from '#src/core/any-signal.ts';
+import { anySignal } from '#src/base/async/any-signal.ts';
 import { PackageFailure } from './package-failure.ts';
 
 /**

@@ -4,8 +4,8 @@
  * from a second host, which has loaded only marimo and is started when it is first needed.
  */
 
+import type { Log } from '#src/base/log/log.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/confined/kernel/kernel.ts';
-import type { Log } from '#src/core/log.ts';
 import { PackageFailure } from './package-failure.ts';
 import type { PackageRequest, PackageSet, PackageSets } from './package-sets.ts';
 import { WaitingKernel } from './waiting-kernel.ts';

@@ -22,9 +22,9 @@ import {
 } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FairSemaphore } from '#src/core/fair-semaphore.ts';
-import type { Log } from '#src/core/log.ts';
-import { unawaited } from '#src/core/unawaited.ts';
+import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import type { Log } from '#src/base/log/log.ts';
 import { installWithin, type Room, sizeOf } from './folder-size.ts';
 import { PackageFailure } from './package-failure.ts';
 import type { Installation, PackageInstaller, PackagePlan, PackageWishes } from './package-installer.ts';

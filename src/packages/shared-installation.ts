@@ -2,8 +2,8 @@
  * One installation that several callers wait for, in one workspace or in several. It waits for a place, and is aborted when the last of
  * them has left.
  */
-import type { FairSemaphore } from '#src/core/fair-semaphore.ts';
-import { untilAborted } from '#src/core/until-aborted.ts';
+import type { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
+import { untilAborted } from '#src/base/async/until-aborted.ts';
 import { PackageFailure } from './package-failure.ts';
 
 /** Called with the present step, in words for people. */

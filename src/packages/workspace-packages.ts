@@ -2,10 +2,11 @@
  * The packages that all notebooks of a workspace have. They are resolved and installed before they are stored, so
  * stored packages are known to install. Kernels started later have them, together with the packages of their notebook.
  */
-import { timestamp } from '#src/core/clock.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { refuseOverQuota } from '#src/core/quota.ts';
+
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import { refuseOverQuota } from '#src/base/errors/quota.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type {
   AddedPackages,
   PackageInstallation,

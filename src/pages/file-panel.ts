@@ -2,10 +2,11 @@
  * The panel for files of marimo's page. It shows and changes the files of the workspace, which are the working directory of its
  * notebooks. Paths of the page begin with a slash, which stands for the folder of the workspace.
  */
+
+import { inSlices } from '#src/base/async/slices.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import { encodeUtf8 } from '#src/base/text/utf8.ts';
 import { asBoolean, asNumber, asOneOf, asText, orNull, textUpTo } from '#src/confined/json-shape.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import { inSlices } from '#src/core/slices.ts';
-import { encodeUtf8 } from '#src/core/utf8.ts';
 import { listFiles } from '#src/files/file-list.ts';
 import { parseFilePath } from '#src/files/file-path.ts';
 import { searchFiles } from '#src/files/file-search.ts';

@@ -1,7 +1,7 @@
 /** Why a kernel has ended, in sentences for people who look at a page. */
 import type { KernelEnd } from '#machines/notebook-session.ts';
-import { durationText } from '#src/core/duration-text.ts';
-import { FAILURES, type FailureCode } from '#src/core/failures.ts';
+import { FAILURES, type FailureCode } from '#src/base/errors/failures.ts';
+import { durationText } from '#src/base/text/duration-text.ts';
 
 /** The reasons that are no failures. */
 const OWN: Readonly<Record<Exclude<KernelEnd, FailureCode>, (idleTimeoutS: number) => string>> = {

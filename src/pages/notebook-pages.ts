@@ -1,12 +1,12 @@
 import type { ActorId } from '#src/actors/address.ts';
 import type { AuditedChange } from '#src/audit/audit-trail.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { allows } from '#src/base/caller/page-access.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import type { Log } from '#src/base/log/log.ts';
 import { ShapeError } from '#src/confined/json-shape.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Log } from '#src/core/log.ts';
-import { allows } from '#src/core/page-access.ts';
-import type { Principal } from '#src/core/principal.ts';
-import { unawaited } from '#src/core/unawaited.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { ElementFiles } from '#src/files/element-files.ts';
 import { titleOf } from '#src/notebook/document.ts';

@@ -1,5 +1,5 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
-import { FairSemaphore } from '#src/core/fair-semaphore.ts';
+import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
 import { type ElementFiles, pageHasLeft } from '#src/files/element-files.ts';
 import type { OpenFile } from '#src/files/workspace-files.ts';
 import { PUBLIC_FOLDER } from '#src/notebook/public-files.ts';

@@ -1,4 +1,4 @@
-import { MAX_PAGE_BODY_BYTES } from '#src/core/page-access.ts';
+import { MAX_PAGE_BODY_BYTES } from '#src/base/caller/page-access.ts';
 
 /**
  * Returns a script for the page that sends files of `mo.ui.file` as files. marimo's page reads a file as base64 and sends that within the

@@ -1,7 +1,7 @@
 /** The document of a notebook's page: marimo's own, with the settings of this notebook, and the policy that confines it. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { PageAccess } from '#src/core/page-access.ts';
+import type { PageAccess } from '#src/base/caller/page-access.ts';
 import type { Installed } from '#src/notebook/front-end-files.ts';
 import { PAGE_CONFIG } from './page-config.ts';
 import { connectionScript } from './page-connection.ts';

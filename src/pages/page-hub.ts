@@ -1,8 +1,8 @@
+import type { PageAccess } from '#src/base/caller/page-access.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import { isShortJson } from '#src/base/json/json-write.ts';
 import type { CompletionRequest, ElementCommand, Kernel } from '#src/confined/kernel/kernel.ts';
 import type { DocumentChange, KernelMessage } from '#src/confined/kernel/messages.ts';
-import { AppError } from '#src/core/errors.ts';
-import { isShortJson } from '#src/core/json/json-write.ts';
-import type { PageAccess } from '#src/core/page-access.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import {
   type ChangeAuthor,

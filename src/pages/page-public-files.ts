@@ -1,4 +1,4 @@
-import { PUBLIC_CODE_LIFE_MS } from '#src/core/page-access.ts';
+import { PUBLIC_CODE_LIFE_MS } from '#src/base/caller/page-access.ts';
 
 /**
  * Returns a script for the page that makes references to the files in the folder `public` beside the notebook work.

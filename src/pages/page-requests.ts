@@ -1,5 +1,8 @@
 /** The requests of marimo's page, by their path below the address of the notebook, with the access that each needs. */
 
+import { inSlices } from '#src/base/async/slices.ts';
+import type { PageAccess } from '#src/base/caller/page-access.ts';
+import { decodeUtf8 } from '#src/base/text/utf8.ts';
 import {
   asBoolean,
   asList,
@@ -13,9 +16,6 @@ import {
 import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
 import { asDocumentChange } from '#src/confined/kernel/message-decoders.ts';
 import type { CellConfig, DocumentChange } from '#src/confined/kernel/messages.ts';
-import type { PageAccess } from '#src/core/page-access.ts';
-import { inSlices } from '#src/core/slices.ts';
-import { decodeUtf8 } from '#src/core/utf8.ts';
 import { configOf, withConfig } from '#src/notebook/document.ts';
 import { type LiveNotebook, MAX_APP_OPTIONS_CHARS } from '#src/notebook/live-notebook.ts';
 import type { ExportRequest, NotebookFile, WritableFormat } from '#src/notebook/notebook-files.ts';

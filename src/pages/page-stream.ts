@@ -1,5 +1,5 @@
-import { inSlices } from '#src/core/slices.ts';
-import { unawaited } from '#src/core/unawaited.ts';
+import { inSlices } from '#src/base/async/slices.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
 import { Audience } from '#src/events/audience.ts';
 import { ChunkRing } from '#src/events/chunk-ring.ts';
 import { type EventSink, HEARTBEAT, type Subscription } from '#src/events/event-sink.ts';

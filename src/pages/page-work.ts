@@ -1,6 +1,6 @@
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
-import { AppError } from '#src/core/errors.ts';
-import { unawaited } from '#src/core/unawaited.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import { elementFilesIn } from './element-file-ids.ts';
 import { type WaitingCommand, waitingCommand } from './waiting-command.ts';

@@ -3,10 +3,10 @@
  * and are carried out in the home of the workspace.
  */
 import type { AuditContext, AuditedChange } from '#src/audit/audit-trail.ts';
+import { allows, type PageAccess } from '#src/base/caller/page-access.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { ShapeError } from '#src/confined/json-shape.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { allows, type PageAccess } from '#src/core/page-access.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
+import { allows, type PageAccess } from '#src/base/caller/page-access.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { DocumentChange } from '#src/confined/kernel/messages.ts';
-import { timestamp } from '#src/core/clock.ts';
-import { cutText } from '#src/core/cut-text.ts';
-import { allows, type PageAccess } from '#src/core/page-access.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import { dataFrame } from '#src/events/frame.ts';
 import { configOf } from '#src/notebook/document.ts';

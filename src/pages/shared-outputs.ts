@@ -2,8 +2,9 @@
  * The outputs that several pages of a notebook are being sent. A large output is encoded once, piece by piece as the fastest page takes
  * it, and kept until no page is in the middle of it. The kept bytes are charged to the budget of streams.
  */
+
+import { SharedJson } from '#src/base/json/json-write.ts';
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
-import { SharedJson } from '#src/core/json/json-write.ts';
 import { PIECE_BYTES } from '#src/events/frame.ts';
 import type { ChargedStream, Laggard, StreamBudget } from '#src/events/stream-budget.ts';
 import { charsOf } from '#src/notebook/held-chars.ts';

@@ -1,6 +1,6 @@
 /** The messages for a person at start and at the end. They go to stderr, because standard output is the log. */
 import type { Bootstrapped } from '#src/auth/bootstrap.ts';
-import type { Config } from '#src/config.ts';
+import type { Config } from '#src/base/config/config.ts';
 
 export interface Announced {
   readonly url: string;

@@ -4,8 +4,8 @@
  */
 
 import inspector from 'node:inspector';
-import { closeInherited } from '#src/os/descriptors.ts';
-import { takeNotifySocket } from '#src/os/service-notice.ts';
+import { closeInherited } from '#src/base/os/descriptors.ts';
+import { takeNotifySocket } from '#src/base/os/service-notice.ts';
 
 /** Node.js also gives workers a port for a debugger, which opens none. */
 const ASKED_FOR = /^--inspect(-brk|-wait)?(=|$)/;

@@ -6,10 +6,10 @@
 import { openStorage } from '#src/app/open-storage.ts';
 import type { Bootstrapped } from '#src/auth/bootstrap.ts';
 import { openIdentity } from '#src/auth/open-identity.ts';
+import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import type { Config } from '#src/base/config/config.ts';
+import type { Log } from '#src/base/log/log.ts';
 import { ALONE } from '#src/cluster/cluster.ts';
-import type { Config } from '#src/config.ts';
-import { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
-import type { Log } from '#src/core/log.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
 

@@ -2,12 +2,12 @@
 
 import { readFileSync } from 'node:fs';
 import { sharesNetwork } from '#src/app/proxy-socket.ts';
-import type { Config } from '#src/config.ts';
-import type { Log } from '#src/core/log.ts';
-import { entriesOfThisMachine } from '#src/core/own-addresses.ts';
-import type { Secret } from '#src/core/secret.ts';
-import { holdOtherFamily } from '#src/os/listening-socket.ts';
-import { becomeUndumpable } from '#src/os/prctl.ts';
+import type { Secret } from '#src/base/caller/secret.ts';
+import type { Config } from '#src/base/config/config.ts';
+import type { Log } from '#src/base/log/log.ts';
+import { entriesOfThisMachine } from '#src/base/net/own-addresses.ts';
+import { holdOtherFamily } from '#src/base/os/listening-socket.ts';
+import { becomeUndumpable } from '#src/base/os/prctl.ts';
 
 /** Makes the memory of this process unreadable for other programs, and logs the protections that this machine lacks. */
 export async function protectMemory(log: Log): Promise<void> {

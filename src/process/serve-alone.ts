@@ -1,12 +1,12 @@
 /** The server as one process. */
 
 import { awaitRequiredConfinement, openPrerequisites } from '#src/app/prerequisites.ts';
-import type { Config } from '#src/config.ts';
-import type { RootLog } from '#src/core/log.ts';
-import type { Secret } from '#src/core/secret.ts';
-import { unawaited } from '#src/core/unawaited.ts';
-import { exitAtOnce } from '#src/os/exit.ts';
-import { notifyServiceManager } from '#src/os/service-notice.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import type { Secret } from '#src/base/caller/secret.ts';
+import type { Config } from '#src/base/config/config.ts';
+import type { RootLog } from '#src/base/log/log.ts';
+import { exitAtOnce } from '#src/base/os/exit.ts';
+import { notifyServiceManager } from '#src/base/os/service-notice.ts';
 import { announce, sayWhereKernelsRun } from './announce.ts';
 import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';

@@ -1,13 +1,13 @@
 /** One of the processes that serve, below a primary. */
 
 import { openPrerequisites } from '#src/app/prerequisites.ts';
+import { VERSION } from '#src/base/install/version.ts';
+import { exitAtOnce } from '#src/base/os/exit.ts';
+import { dieWithParent } from '#src/base/os/prctl.ts';
 import { Peers } from '#src/cluster/peers/peers.ts';
 import { PrimaryLink, type ProcessChannel } from '#src/cluster/worker/primary-link.ts';
 import { RelayedHosts } from '#src/cluster/worker/relayed-zygote.ts';
 import type { LocalModelAddress } from '#src/confined/children/local-model.ts';
-import { VERSION } from '#src/core/version.ts';
-import { exitAtOnce } from '#src/os/exit.ts';
-import { dieWithParent } from '#src/os/prctl.ts';
 import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';
 import { protectMemory } from './protect.ts';

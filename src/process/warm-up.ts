@@ -15,10 +15,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { App, AppOptions } from '#src/app/app-interface.ts';
 import { hostMaker, type Prerequisites } from '#src/app/prerequisites.ts';
 import { newTokenSecret } from '#src/auth/token-secret.ts';
-import { type Config, loadConfig } from '#src/config.ts';
+import { type Config, loadConfig } from '#src/base/config/config.ts';
+import { type Log, openLog } from '#src/base/log/log.ts';
+import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { PlainHost } from '#src/confined/host/plain-host.ts';
-import { type Log, openLog } from '#src/core/log.ts';
-import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { SocketClient } from './socket-client.ts';
 

@@ -5,7 +5,7 @@
  * after the clock had jumped proves nothing: between it and the last sweep there are two days without any record.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { firstIdAt, timeOfId } from '#src/core/ids.ts';
+import { firstIdAt, timeOfId } from '#src/base/ids.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { auditRecords } from '#storage/records/audit.ts';

@@ -2,10 +2,10 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
-import type { Config } from '#src/config.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { OperatorWarning } from '#src/core/operator-warning.ts';
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import type { Config } from '#src/base/config/config.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
 import type { RetentionClock } from './retention-clock.ts';

@@ -2,7 +2,7 @@
  * Deletes runs and outputs whose retention time is over. Each step is one small commit. Each of several workers deletes the runs
  * of the notebooks and conversations that are at home in it, and skips the others.
  */
-import { firstIdAt, type WorkspaceId } from '#src/core/ids.ts';
+import { firstIdAt, type WorkspaceId } from '#src/base/ids.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import { listOf } from '#src/runs/run-lists.ts';
 import type { RunKind } from '#src/wire/run.ts';

@@ -2,7 +2,7 @@
  * Deletes earlier versions of notebooks whose retention time is over. Each step is one small commit. Each of several workers deletes
  * those of the notebooks that are at home in it, and skips the others.
  */
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { notebookVersionContents, notebookVersions } from '#storage/records/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 

@@ -1,8 +1,8 @@
 /** The bytes of a large output: of the image in a data URL, or of the output's text. */
 import { createHash } from 'node:crypto';
-import { cutText, placeToCut } from '#src/core/cut-text.ts';
-import { joinedJson } from '#src/core/json/json-write.ts';
-import { inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+import { inSlices, MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import { joinedJson } from '#src/base/json/json-write.ts';
+import { cutText, placeToCut } from '#src/base/text/cut-text.ts';
 import { type Blob, encodeBlob } from '#storage/records/blobs.ts';
 
 export interface OutputContent extends Blob {

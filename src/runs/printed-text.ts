@@ -2,7 +2,7 @@
  * The printed text of runs in progress. It is stored while a run lasts. If the server dies before
  * the run ends, the run still shows the text that its cells printed, up to the last second.
  */
-import type { RunId, WorkspaceId } from '#src/core/ids.ts';
+import type { RunId, WorkspaceId } from '#src/base/ids.ts';
 import type { Output } from '#src/wire/output.ts';
 import type { OutputPart, RunOutput } from '#src/wire/run.ts';
 import { type PrintedTextRecord, printedTexts } from '#storage/records/runs.ts';

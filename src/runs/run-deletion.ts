@@ -2,8 +2,8 @@
  * Deletes runs and their assets. The commit of a deletion removes the record, its places in lists and its actor, so
  * that the run cannot be found any more; assets follow in bounded steps.
  */
-import { notFound } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import { notFound } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { RunKind } from '#src/wire/run.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { assetRecords, removeAsset } from '#storage/records/assets.ts';

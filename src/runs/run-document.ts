@@ -1,8 +1,9 @@
 /** A run in the form that the API returns, and its stored forms. */
-import type { Failure } from '#src/core/errors.ts';
-import type { RunId, SessionId } from '#src/core/ids.ts';
-import { EncodedJson, isShortJson, writeJson } from '#src/core/json/json-write.ts';
-import { atOnce, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+
+import { atOnce, MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import type { Failure } from '#src/base/errors/errors.ts';
+import type { RunId, SessionId } from '#src/base/ids.ts';
+import { EncodedJson, isShortJson, writeJson } from '#src/base/json/json-write.ts';
 import type { RunKind, RunStatus } from '#src/wire/run.ts';
 import { type EncodedRecord, encodeRecord, encodeRecordOfParts } from '#storage/codec.ts';
 import { type RunRecord, runRecords } from '#storage/records/runs.ts';

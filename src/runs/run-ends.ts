@@ -4,8 +4,8 @@
  * and a page shows only ends that no later commit of any worker can precede.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { timeOfText, timeText } from '#src/base/ids.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import { timeOfText, timeText } from '#src/core/ids.ts';
 import { endPlaces } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 import type { RunDocument } from './run-document.ts';

@@ -1,8 +1,9 @@
 /**
  * Whether a workspace, and a member of it, may begin one more run: both have limits of runs in progress, of all workers together.
  */
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { type NamedLimit, refuseOverQuota } from '#src/core/quota.ts';
+
+import { type NamedLimit, refuseOverQuota } from '#src/base/errors/quota.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Limits } from '#storage/records/workspace-limits.ts';
 import { type Permit, permitSubject, type WorkspacePermits } from '#storage/workspace-permits.ts';
 

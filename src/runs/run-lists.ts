@@ -3,8 +3,8 @@
  * reads the index with the fewest entries to examine, and reads only runs that it shows.
  */
 import { RUN_STATUSES } from '#machines/run.ts';
-import { isIdOf, type WorkspaceId } from '#src/core/ids.ts';
-import { metadataFilter } from '#src/core/metadata-filter.ts';
+import { isIdOf, type WorkspaceId } from '#src/base/ids.ts';
+import { metadataFilter } from '#src/base/metadata-filter.ts';
 import type { RunFilters } from '#src/wire/lists.ts';
 import type { RunKind, RunStatus } from '#src/wire/run.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';

@@ -1,9 +1,9 @@
 /** Reads runs: their records as they are served, in pages and one by one, and facts about a run for other modules. */
 import type { runMachine } from '#machines/run.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
-import { notFound } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { TraceContext } from '#src/tracing/trace-context.ts';
+import { notFound } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { RunKind, RunOutput, RunStatus } from '#src/wire/run.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/lists/sliced-listing.ts';

@@ -1,6 +1,11 @@
 /** The trace members in the record of a run, and the span of the run. */
-import { childOf, parseTraceparent, type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
-import type { Tracer } from '#src/tracing/tracer.ts';
+import {
+  childOf,
+  parseTraceparent,
+  type TraceContext,
+  traceparentOf,
+} from '#src/base/tracing/trace-context.ts';
+import type { Tracer } from '#src/base/tracing/tracer.ts';
 import type { RunRecord } from '#storage/records/runs.ts';
 import type { RunDocument } from './run-document.ts';
 

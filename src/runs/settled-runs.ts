@@ -5,8 +5,8 @@
  * has committed all runs.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { newId, type RunId, timeOfId } from '#src/base/ids.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import { newId, type RunId, timeOfId } from '#src/core/ids.ts';
 import { runIndex } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 

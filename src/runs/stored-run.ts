@@ -1,8 +1,8 @@
 /** The actor of a run, restored from the run's record, because runs have no snapshots. */
 import { type RunInput, runMachine } from '#machines/run.ts';
 import type { ActorId } from '#src/actors/address.ts';
-import { timestamp } from '#src/core/clock.ts';
-import { type RunId, type SessionId, timeOfId } from '#src/core/ids.ts';
+import { type RunId, type SessionId, timeOfId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { ActorSnapshot } from '#storage/records/actor-snapshots.ts';
 import { runRecords } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';

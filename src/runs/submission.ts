@@ -1,4 +1,4 @@
-import type { RunId } from '#src/core/ids.ts';
+import type { RunId } from '#src/base/ids.ts';
 import { recordMemory } from '#storage/record-memory.ts';
 
 /** A run that was just submitted. */

@@ -3,8 +3,8 @@ import { environmentMachine, environmentStatus } from '#machines/environment.ts'
 import type { Peek } from '#src/actors/actor-definition.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
-import { notFound } from '#src/core/errors.ts';
-import { type EnvironmentId, isIdOf, type WorkspaceId } from '#src/core/ids.ts';
+import { notFound } from '#src/base/errors/errors.ts';
+import { type EnvironmentId, isIdOf, type WorkspaceId } from '#src/base/ids.ts';
 import type { EnvironmentFilters } from '#src/wire/lists.ts';
 import type { Environment } from '#src/wire/session.ts';
 import { unlessDamaged } from '#storage/damaged.ts';

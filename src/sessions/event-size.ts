@@ -1,7 +1,7 @@
 /** Fits texts and values into the size of an event. No frame of a stream has more than 1 MiB. */
 
-import { cutText, endOfText } from '#src/core/cut-text.ts';
-import { isShortJson } from '#src/core/json/json-write.ts';
+import { isShortJson } from '#src/base/json/json-write.ts';
+import { cutText, endOfText } from '#src/base/text/cut-text.ts';
 
 /** A byte of a text has up to six bytes in JSON: `\u001b`. */
 const MAX_ESCAPED_BYTES = 6;

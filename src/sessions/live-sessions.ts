@@ -1,5 +1,5 @@
 import type { ActorId } from '#src/actors/address.ts';
-import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { Envelope } from '#src/wire/events.ts';
 import { KeptStreams } from './kept-streams.ts';

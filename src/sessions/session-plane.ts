@@ -1,7 +1,7 @@
 import type { SessionNotice } from '#machines/any-session.ts';
 import type { ActorId } from '#src/actors/address.ts';
-import { timestamp } from '#src/core/clock.ts';
-import type { Failure } from '#src/core/errors.ts';
+import type { Failure } from '#src/base/errors/errors.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';

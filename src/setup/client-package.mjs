@@ -124,7 +124,7 @@ async function writeDeclarations(root, folder) {
   for (const [name, text] of texts) {
     const local = text
       .replaceAll(/'#src\/wire\/paths\.ts'/g, "'./paths.js'")
-      .replaceAll(/(["'])#src\/(?:wire|core)\/[\w/-]+\.ts\1/g, "'./api.js'")
+      .replaceAll(/(["'])#src\/(?:wire|base)\/[\w/-]+\.ts\1/g, "'./api.js'")
       .replaceAll(/(["'])(\.\/[\w-]+)\.ts\1/g, "'$2.js'");
     // Async disposal is younger than the library of the language that many programs are compiled with.
     const reference = name === 'index.d.ts' ? '/// <reference lib="esnext.disposable" />\n' : '';
@@ -138,13 +138,13 @@ async function writeDeclarations(root, folder) {
 async function typesOfTheApi(root, emitted, text) {
   const modules = new Map();
   for (const [, names, module] of text.matchAll(
-    /import type \{([^}]*)\} from '#src\/(wire\/[\w/-]+|core\/errors)\.ts'/g,
+    /import type \{([^}]*)\} from '#src\/(wire\/[\w/-]+|base\/errors\/errors)\.ts'/g,
   ))
     for (const name of names.split(',')) modules.set(name.trim(), module);
   const load = (module) => import(pathToFileURL(join(root, 'dist/src', `${module}.js`)).href);
   const types = new SchemaTypes();
   const { OPERATIONS } = await load('wire/operations/table');
-  const { CATALOGUE } = await load('core/errors');
+  const { CATALOGUE } = await load('base/errors/errors');
   const named = schemasWithin(OPERATIONS);
   const declare = async (name, module) => {
     const exported = await load(module);

@@ -1,4 +1,4 @@
-// The settings of the server that set-up has to know. The server reads and checks all of them by itself (src/config.ts).
+// The settings of the server that set-up has to know. The server reads and checks all of them by itself (src/base/config/config.ts).
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,6 +1,6 @@
 /** Workspaces, their members, and access tokens. */
 import Type, { type TSchema } from 'typebox';
-import { ROLES } from '#src/core/role.ts';
+import { ROLES } from '#src/base/caller/role.ts';
 import { USER_ID } from './patterns.ts';
 import { closed, nullable, oneOf, optionalOrNull, Timestamp, type Wire } from './shape.ts';
 

@@ -5,8 +5,8 @@
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeFolder } from '#src/core/make-folder.ts';
-import { systemFailure } from '#src/core/operator-error.ts';
+import { systemFailure } from '#src/base/errors/operator-error.ts';
+import { makeFolder } from '#src/base/os/make-folder.ts';
 import { type Claim, isClaimed, takeClaim } from './directory-claim.ts';
 
 export class DataDirectory implements Disposable {

@@ -1,5 +1,5 @@
 /**
- * The claim on a data directory: a lock on a file in it (core/file-lock.ts). Acquiring it is atomic, the system
+ * The claim on a data directory: a lock on a file in it (src/base/os/file-lock.ts). Acquiring it is atomic, the system
  * releases it when the process ends, containers that share the directory see it, and only users with access to the
  * directory can acquire it. Where the native call is not available, a listening abstract socket named for the directory
  * takes its place; containers do not share that, and any local user could block it.
@@ -8,8 +8,8 @@ import { createHash } from 'node:crypto';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { systemFailure } from '#src/core/operator-error.ts';
-import { loadFileLock } from '#src/os/file-lock.ts';
+import { systemFailure } from '#src/base/errors/operator-error.ts';
+import { loadFileLock } from '#src/base/os/file-lock.ts';
 
 const FILE = 'claim';
 

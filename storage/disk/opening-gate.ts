@@ -15,8 +15,8 @@
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { errorNameOf } from '#src/core/system-error.ts';
-import { loadSharedFileLock, type SharedFileLock } from '#src/os/file-lock.ts';
+import { errorNameOf } from '#src/base/errors/system-error.ts';
+import { loadSharedFileLock, type SharedFileLock } from '#src/base/os/file-lock.ts';
 import { DATA_FILE } from './store-folder.ts';
 
 const RETRY_MS = 1;

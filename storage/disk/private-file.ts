@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { makeFolder } from '#src/core/make-folder.ts';
+import { makeFolder } from '#src/base/os/make-folder.ts';
 import { flushFolder } from './flush-folder.ts';
 
 /** The suffix of a file's draft. */

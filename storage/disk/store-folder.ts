@@ -9,8 +9,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
-import { errorNameOf } from '#src/core/system-error.ts';
+import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts';
+import { errorNameOf } from '#src/base/errors/system-error.ts';
 import { flushFolder } from './flush-folder.ts';
 import { StoreFile } from './store-file.ts';
 

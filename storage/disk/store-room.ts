@@ -18,10 +18,10 @@
 
 import { closeSync, openSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { OperatorError } from '#src/core/operator-error.ts';
-import { unawaited } from '#src/core/unawaited.ts';
-import { descriptorOf } from '#src/os/descriptors.ts';
-import { loadPreallocate, type Preallocate } from '#src/os/preallocate.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { OperatorError } from '#src/base/errors/operator-error.ts';
+import { descriptorOf } from '#src/base/os/descriptors.ts';
+import { loadPreallocate, type Preallocate } from '#src/base/os/preallocate.ts';
 import { isDiskFull } from '../commit-failure.ts';
 import type { CommitRoom } from '../commit-queue.ts';
 import type { Store } from '../store.ts';

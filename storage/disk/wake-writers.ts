@@ -7,7 +7,7 @@
  * nothing to repair, and the other threads sleep on although the lock is free.
  */
 import { join } from 'node:path';
-import { loadFutexWake } from '#src/os/futex-wake.ts';
+import { loadFutexWake } from '#src/base/os/futex-wake.ts';
 import { LOCK_FILE } from './store-folder.ts';
 
 /** The head of the lock file, which contains the locks. LMDB does not say at which place. */

@@ -1,4 +1,4 @@
-import { type IdKind, lastIdOf, newId, timeOfId } from '#src/core/ids.ts';
+import { type IdKind, lastIdOf, newId, timeOfId } from '#src/base/ids.ts';
 import type { RecordKind } from '../codec.ts';
 import type { Store } from '../store.ts';
 

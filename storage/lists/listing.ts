@@ -1,5 +1,5 @@
-import { AppError } from '#src/core/errors.ts';
-import { firstIdAt, type IdKind, timeText } from '#src/core/ids.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import { firstIdAt, type IdKind, timeText } from '#src/base/ids.ts';
 import type { Entry, Page } from './committed-records.ts';
 import { type Listing, PageBuilder } from './page-builder.ts';
 

@@ -2,8 +2,9 @@
  * Places in lists that are sorted by a time other than that of the item's id. A place is the time
  * as text, and then the id. The text has a fixed length, so that places sort by time.
  */
-import { type Timestamp, timestamp } from '#src/core/clock.ts';
-import { type IdKind, isIdOf, isTimeText, timeOfText, timeText, type WorkspaceId } from '#src/core/ids.ts';
+
+import { type IdKind, isIdOf, isTimeText, timeOfText, timeText, type WorkspaceId } from '#src/base/ids.ts';
+import { type Timestamp, timestamp } from '#src/base/time/clock.ts';
 import type { RecordKind } from '../codec.ts';
 import type { Store } from '../store.ts';
 

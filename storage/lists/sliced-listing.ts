@@ -2,8 +2,9 @@
  * Reads pages in slices of the event loop, so that a page that examines many entries does not block
  * other requests.
  */
-import { joined } from '#src/core/joined-bytes.ts';
-import { inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+
+import { inSlices, MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import { joined } from '#src/base/text/joined-bytes.ts';
 import type { Store } from '../store.ts';
 import type { Entry } from './committed-records.ts';
 import type { PageRequest } from './listing.ts';

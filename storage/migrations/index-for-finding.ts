@@ -4,7 +4,7 @@
  * as format 1 has them.
  */
 
-import { timeText } from '#src/core/ids.ts';
+import { timeText } from '#src/base/ids.ts';
 import { defineRecord } from '../codec.ts';
 import { unlessDamaged } from '../damaged.ts';
 import { actorSnapshots } from '../records/actor-snapshots.ts';

@@ -1,4 +1,4 @@
-import { timeText } from '#src/core/ids.ts';
+import { timeText } from '#src/base/ids.ts';
 import { defineRecord } from '../codec.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { defineRecord } from '../codec.ts';
 
 /** The limits that the operator has set for one workspace; an absent limit has the value of the settings. 0 means no limit. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { runMachine } from '#machines/run.ts';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { box, put, refusedWith, startBoxes, thingIn, type WORKSPACE } from './boxes.ts';
 

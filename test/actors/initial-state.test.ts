@@ -3,7 +3,7 @@ import test from 'node:test';
 import { type AnyStateMachine, assign, createActor, createMachine, emit, fromCallback, setup } from 'xstate';
 import { environmentMachine } from '#machines/environment.ts';
 import { InitialStates } from '#src/actors/initial-state.ts';
-import type { EnvironmentId, WorkspaceId } from '#src/core/ids.ts';
+import type { EnvironmentId, WorkspaceId } from '#src/base/ids.ts';
 import { Environments } from '#src/sessions/environments.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import { addWorkspaces, temporaryStore } from '#test/support/store/temporary-store.ts';

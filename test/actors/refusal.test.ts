@@ -6,8 +6,8 @@ import { environmentMachine } from '#machines/environment.ts';
 import { notebookSessionMachine } from '#machines/notebook-session.ts';
 import { runMachine } from '#machines/run.ts';
 import { refusal } from '#src/actors/refusal.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Refusals } from '#src/core/refusals.ts';
+import type { Refusals } from '#src/base/errors/refusals.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 
 const MACHINES = { agentSessionMachine, environmentMachine, notebookSessionMachine, runMachine };
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LiveConversations } from '#src/agent/live-conversations.ts';
-import type { RunId, WorkspaceId } from '#src/core/ids.ts';
+import type { RunId, WorkspaceId } from '#src/base/ids.ts';
 import { SessionStream } from '#src/events/session-stream.ts';
 import { conversationRecords, entryRecords } from '#storage/records/conversations.ts';
 import type { Store } from '#storage/store.ts';

@@ -6,7 +6,7 @@ import { messagesOf } from '#src/agent/messages.ts';
 import { askModel } from '#src/agent/models/model-call.ts';
 import type { ModelFailure } from '#src/agent/models/model-failure.ts';
 import type { ProviderName } from '#src/agent/models/model-id.ts';
-import type { AssetId, EntryId, RunId } from '#src/core/ids.ts';
+import type { AssetId, EntryId, RunId } from '#src/base/ids.ts';
 import { questionTo, startVendor } from '#test/support/stand-ins/model-vendor.ts';
 
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex');

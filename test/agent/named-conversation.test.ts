@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { newConversationId } from '#src/agent/named-conversation.ts';
-import { firstIdAt, type WorkspaceId } from '#src/core/ids.ts';
+import { firstIdAt, type WorkspaceId } from '#src/base/ids.ts';
 import { type ConversationRecord, conversationRecords } from '#storage/records/conversations.ts';
 import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 

@@ -1,6 +1,6 @@
 /** Entries of a conversation as they are stored. */
 import type { StoredEntry } from '#src/agent/entry.ts';
-import type { EntryId } from '#src/core/ids.ts';
+import type { EntryId } from '#src/base/ids.ts';
 import type { EntryPart } from '#src/wire/agent.ts';
 
 /** Returns an entry with this content. */

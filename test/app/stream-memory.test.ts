@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import { openStreams } from '#src/app/open-streams.ts';
+import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import type { SessionId } from '#src/base/ids.ts';
+import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { ALONE } from '#src/cluster/cluster.ts';
-import { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
-import type { SessionId } from '#src/core/ids.ts';
-import { ServerMetrics } from '#src/metrics/server-metrics.ts';
 import { RecordingSink, snapshot, text } from '#test/events/recording-sink.ts';
 import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 

@@ -8,7 +8,7 @@ import {
   MAX_QUERIES,
 } from '#src/audit/audit-trail.ts';
 import { type EndedQuery, QueryAudit } from '#src/audit/query-audit.ts';
-import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
+import type { TokenId, UserId, WorkspaceId } from '#src/base/ids.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 

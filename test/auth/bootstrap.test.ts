@@ -6,7 +6,7 @@ import { Authenticator } from '#src/auth/authenticator.ts';
 import { type BootstrapOptions, bootstrap } from '#src/auth/bootstrap.ts';
 import { Identity } from '#src/auth/identity.ts';
 import { tokenHash } from '#src/auth/token-secret.ts';
-import { Secret } from '#src/core/secret.ts';
+import { Secret } from '#src/base/caller/secret.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { bootstrapRecord, tokenHashes } from '#storage/records/identity.ts';
 import { damage } from '#test/support/store/damage.ts';

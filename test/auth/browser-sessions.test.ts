@@ -4,7 +4,7 @@ import { MAX_UNCHECKED_MS } from '#src/auth/authenticator.ts';
 import { BrowserSessions, MAX_SESSIONS_PER_USER } from '#src/auth/browser-sessions.ts';
 import { claimIn } from '#src/auth/provider/identity-provider.ts';
 import { rolesOf } from '#src/auth/provider/provider-accounts.ts';
-import type { TokenId } from '#src/core/ids.ts';
+import type { TokenId } from '#src/base/ids.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import {
   accessTokenRecords,

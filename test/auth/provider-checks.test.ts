@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import { IdentityProvider, ProviderFailure } from '#src/auth/provider/identity-provider.ts';
 import { ProviderChecks, type ProviderChecksOptions } from '#src/auth/provider/provider-checks.ts';
-import { Secret } from '#src/core/secret.ts';
+import { Secret } from '#src/base/caller/secret.ts';
 
 const EVERY_MS = 30_000;
 

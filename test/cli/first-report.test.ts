@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { delimiter, join } from 'node:path';
 import test from 'node:test';
 import { promisify } from 'node:util';
-import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { startPackageIndex } from '#test/support/stand-ins/package-index.ts';
 import { MAIN, Shell } from './troupe-process.ts';

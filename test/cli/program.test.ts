@@ -4,9 +4,9 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { isObeyed } from '#src/base/config/allowed-files.ts';
+import { settingsTable } from '#src/base/config/report.ts';
 import { resolveAccess } from '#src/cli/access.ts';
-import { isObeyed } from '#src/config/allowed-files.ts';
-import { settingsTable } from '#src/config/report.ts';
 import { troupe } from './captured-terminal.ts';
 
 /** Returns a working directory with a data directory in which a server was started once. */

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 import type { Owner } from '#test/support/server-fixture.ts';
 
 /** The folder of the package. */

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FollowActors } from '#src/actors/actor-events.ts';
 import { openActorEvents } from '#src/app/open-actor-events.ts';
-import { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { PublishedStream } from '#src/events/published-stream.ts';
 import type { ActorStreamEnvelope } from '#src/wire/actor.ts';
 import type { Store } from '#storage/store.ts';

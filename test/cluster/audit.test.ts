@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type AuditContext, AuditTrail, MAX_CHANGES } from '#src/audit/audit-trail.ts';
-import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
+import type { TokenId, UserId, WorkspaceId } from '#src/base/ids.ts';
 import { auditRecords } from '#storage/records/audit.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';

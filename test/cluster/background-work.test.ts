@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { UserId, WorkspaceId } from '#src/core/ids.ts';
+import type { UserId, WorkspaceId } from '#src/base/ids.ts';
 import { IdempotencyStore } from '#src/http/idempotency/idempotency-store.ts';
 import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
 import { SYSTEM } from '#storage/keys.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import Type from 'typebox';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { NO_STORE } from '#src/http/edge/http-context.ts';
 import { defer, ok, stream } from '#src/http/reply/reply.ts';
 import { defineRoute, type Route } from '#src/http/route.ts';

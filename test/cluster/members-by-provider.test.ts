@@ -1,7 +1,7 @@
 /** Changes of members by the API, while the answer of an identity provider changes members in another worker. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { UserId, WorkspaceId } from '#src/core/ids.ts';
+import type { UserId, WorkspaceId } from '#src/base/ids.ts';
 import type { AnyRouteRequest } from '#src/http/route.ts';
 import { memberRoutes } from '#src/http/routes/members.ts';
 import { memberRecords, workspaceRecords } from '#storage/records/identity.ts';

@@ -1,7 +1,7 @@
 /** Many runs are cancelled with one request, where their sessions are at home in several workers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AppError, notFound } from '#src/core/errors.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { RunCancellation } from '#src/http/handlers/run-cancellation.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
 import { principal } from '../http/test-server.ts';

@@ -3,18 +3,18 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import type { Auth } from '#src/base/caller/principal.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import { bindListener } from '#src/base/os/listening-socket.ts';
 import { Peers } from '#src/cluster/peers/peers.ts';
 import { dealSlots, type Home, type SlotTable, slotOf, withSlots } from '#src/cluster/slots.ts';
-import { AppError } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Auth } from '#src/core/principal.ts';
 import type { Heartbeats } from '#src/events/heartbeats.ts';
 import { MirroredStream } from '#src/events/mirrored-stream.ts';
 import type { Forwarding } from '#src/http/edge/http-context.ts';
 import { OpenRequests } from '#src/http/edge/open-requests.ts';
 import type { Route } from '#src/http/route.ts';
 import { createServer, type Server, type ServerOptions } from '#src/http/server.ts';
-import { bindListener } from '#src/os/listening-socket.ts';
 import { auth, principal } from '../http/test-server.ts';
 
 /** Every user is in every workspace. */

@@ -1,6 +1,6 @@
 /** Routes that show in which worker a request is carried out, and its course there. */
 import Type from 'typebox';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { json, noContent, ok, raw, stream } from '#src/http/reply/reply.ts';
 import { defineRoute, type Route } from '#src/http/route.ts';
 import { docs, use } from '../http/thing-routes.ts';

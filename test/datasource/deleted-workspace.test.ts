@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { ModelKeys } from '#src/agent/models/model-keys.ts';
 import { AuditTrail } from '#src/audit/audit-trail.ts';
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
 import { Datasources } from '#src/datasource/datasources.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import { SecretStore } from '#src/datasource/keys/secret-store.ts';

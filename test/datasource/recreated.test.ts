@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test from 'node:test';
 import { AuditTrail } from '#src/audit/audit-trail.ts';
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
 import { Datasources } from '#src/datasource/datasources.ts';
 import { DatasourceGrants } from '#src/datasource/grants.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';

@@ -1,7 +1,7 @@
 /** State that a statement leaves on a pooled connection, with a real PostgreSQL and a real MariaDB. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Session } from '#src/datasource/connectors/session.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
 import { mariadbServer, postgresServer } from '#test/support/stand-ins/databases.ts';

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { WARNING_KINDS, type WarningKind } from '#src/core/operator-warning.ts';
+import { WARNING_KINDS, type WarningKind } from '#src/base/log/operator-warning.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { eventually, workersOf } from '#test/support/processes.ts';
 import { firingAlerts, noPrometheus, seriesOf, startPrometheus } from '#test/support/prometheus.ts';

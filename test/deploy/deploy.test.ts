@@ -4,8 +4,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import test from 'node:test';
-import { SETTINGS } from '#src/config/settings.ts';
-import { loadConfig } from '#src/config.ts';
+import { loadConfig } from '#src/base/config/config.ts';
+import { SETTINGS } from '#src/base/config/settings.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 
 const read = (name: string) => readFileSync(join('deploy', name), 'utf8');

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { SETTINGS } from '#src/config/settings.ts';
+import { SETTINGS } from '#src/base/config/settings.ts';
 import { noRay } from '#test/support/ray-cluster.ts';
 import { pythonOfTests } from '#test/support/server-fixture.ts';
 

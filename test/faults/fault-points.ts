@@ -1,5 +1,5 @@
 /**
- * Replaces `src/core/fault-points.ts` under `--conditions=development`. With
+ * Replaces `src/base/fault-points.ts` under `--conditions=development`. With
  * `FAULT_POINT=<name>:<n>` the process kills itself when it reaches that point for the n-th time.
  * With `FAULT_FOLDER=<path>` a process kills itself when it reaches a point that has a file in the
  * folder. It removes the file before, so that one worker dies for each file, however many workers
@@ -10,7 +10,7 @@
 import { existsSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
-import type { FaultPoint, PausePoint } from '../../src/core/fault-points.ts';
+import type { FaultPoint, PausePoint } from '../../src/base/fault-points.ts';
 
 const [name, nth = '1'] = (process.env.FAULT_POINT ?? '').split(':');
 const folder = process.env.FAULT_FOLDER;

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { FaultPoint } from '#src/core/fault-points.ts';
+import type { FaultPoint } from '#src/base/fault-points.ts';
 import { eventually, gone, processFact, type WorkerFact, workersOf } from '#test/support/processes.ts';
 import type { SeededRandom } from '#test/support/random.ts';
 import type { Victim } from './victim.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { listFiles } from '#src/files/file-list.ts';
 import { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';

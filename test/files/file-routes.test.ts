@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { Auth } from '#src/core/principal.ts';
+import type { Auth } from '#src/base/caller/principal.ts';
 import { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import { fileRoutes } from '#src/http/routes/files.ts';
 import { makePipe } from '#test/support/pipe.ts';

@@ -5,7 +5,7 @@
  */
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { AsyncDisposableStack } from '#src/core/async-disposable-stack.ts';
+import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import type { Owner } from '#test/support/server-fixture.ts';
 import { fuzzThroughServer } from './server-fuzz.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import test, { type TestContext } from 'node:test';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { BodyMemory, MAX_BODY_MEMORY_BYTES } from '#src/http/edge/body-memory.ts';
 import { defer, ok, type Reply, raw } from '#src/http/reply/reply.ts';
 import { defineRoute, type Route } from '#src/http/route.ts';

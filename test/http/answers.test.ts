@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { NO_STORE } from '#src/http/edge/http-context.ts';
 import { accepted, created, encodedJson, json, noContent, ok, raw } from '#src/http/reply/reply.ts';
 import { prepareHeaders } from '#src/http/reply/write-reply.ts';

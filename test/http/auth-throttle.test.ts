@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { AuthThrottle } from '#src/http/edge/auth-throttle.ts';
 import { ConnectionLimit } from '#src/http/edge/connection-limit.ts';
 import { json } from '#src/http/reply/reply.ts';

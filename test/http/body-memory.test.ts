@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import test, { type TestContext } from 'node:test';
 import Type from 'typebox';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { BodyMemory, MAX_BODY_MEMORY_BYTES } from '#src/http/edge/body-memory.ts';
 import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { defer, json, ok, type PlainReply, type Reply, waiting } from '#src/http/reply/reply.ts';
 import { type AnyRouteRequest, defineRoute } from '#src/http/route.ts';
 import type { Server, ServerOptions } from '#src/http/server.ts';

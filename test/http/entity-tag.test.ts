@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import test from 'node:test';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { contentTag, isKnown, requireState, unlessKnown, versionTag } from '#src/http/reply/entity-tag.ts';
 import { noContent, ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import type { UserId, WorkspaceId } from '#src/core/ids.ts';
+import type { UserId, WorkspaceId } from '#src/base/ids.ts';
 import type { IdempotentRequest, StoredReply } from '#src/http/idempotency/idempotency.ts';
 import { IdempotencyStore } from '#src/http/idempotency/idempotency-store.ts';
 import { SYSTEM } from '#storage/keys.ts';

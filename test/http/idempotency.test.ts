@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import test from 'node:test';
 import Type from 'typebox';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { NO_STORE } from '#src/http/edge/http-context.ts';
 import type { Idempotency, IdempotentRequest, StoredReply } from '#src/http/idempotency/idempotency.ts';
 import { created, noContent, ok, type Reply } from '#src/http/reply/reply.ts';

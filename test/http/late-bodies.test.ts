@@ -7,7 +7,7 @@ import http from 'node:http';
 import { json } from 'node:stream/consumers';
 import test, { type TestContext } from 'node:test';
 import Type from 'typebox';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { BodyStream } from '#src/http/edge/body-stream.ts';
 import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';

@@ -5,7 +5,7 @@ import { json } from 'node:stream/consumers';
 import test from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Type } from 'typebox';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { createCheck } from '#src/http/edge/violations.ts';
 import { ONE_LINE, WITHOUT_NUL } from '#src/wire/patterns.ts';
 import { GOOD, JSON_BODY, RawConnection, send, serve } from './test-server.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import test, { type TestContext } from 'node:test';
 import Type from 'typebox';
-import { entriesOfThisMachine } from '#src/core/own-addresses.ts';
+import { entriesOfThisMachine } from '#src/base/net/own-addresses.ts';
 import { createClientAddresses } from '#src/http/edge/client-address.ts';
 import { RequestLog } from '#src/http/edge/request-log.ts';
 import { ok } from '#src/http/reply/reply.ts';

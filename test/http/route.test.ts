@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import Type from 'typebox';
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
 import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute, paramNamesOf } from '#src/http/route.ts';
 import { docs } from './thing-routes.ts';

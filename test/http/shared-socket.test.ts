@@ -7,7 +7,7 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { bindListener } from '#src/os/listening-socket.ts';
+import { bindListener } from '#src/base/os/listening-socket.ts';
 import { eventually } from '#test/support/processes.ts';
 
 const PROGRAM = fileURLToPath(new URL('../support/shared-socket-process.js', import.meta.url));

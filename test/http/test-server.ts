@@ -1,9 +1,9 @@
 import http from 'node:http';
 import net from 'node:net';
 import type { TestContext } from 'node:test';
-import { AppError, notFound } from '#src/core/errors.ts';
-import type { TokenId, UserId, WorkspaceId } from '#src/core/ids.ts';
-import type { Auth, Principal } from '#src/core/principal.ts';
+import type { Auth, Principal } from '#src/base/caller/principal.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import type { TokenId, UserId, WorkspaceId } from '#src/base/ids.ts';
 import type { Route } from '#src/http/route.ts';
 import { createServer, type Server, type ServerOptions } from '#src/http/server.ts';
 

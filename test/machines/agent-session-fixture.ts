@@ -10,8 +10,8 @@ import {
   agentSessionMachine,
   type RunEnding,
 } from '#machines/agent-session.ts';
-import type { Failure } from '#src/core/errors.ts';
-import type { EnvironmentId, RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { Failure } from '#src/base/errors/errors.ts';
+import type { EnvironmentId, RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { leafOf, stored } from './chart-table.ts';
 
 export type State =

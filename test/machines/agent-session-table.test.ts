@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { type AgentSessionEvent, agentSessionMachine, agentStatus } from '#machines/agent-session.ts';
-import type { RunId } from '#src/core/ids.ts';
+import type { RunId } from '#src/base/ids.ts';
 import {
   answer,
   calls,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { AgentSessionEvent, RunEnding } from '#machines/agent-session.ts';
-import type { Failure } from '#src/core/errors.ts';
+import type { Failure } from '#src/base/errors/errors.ts';
 import {
   answer,
   calls,

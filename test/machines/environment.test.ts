@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { createActor } from 'xstate';
 import { type EnvironmentEvent, environmentMachine, environmentStatus } from '#machines/environment.ts';
-import type { EnvironmentId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { EnvironmentId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { leafOf, outcome, outcomes, stored, type Table, testTable } from './chart-table.ts';
 
 /** `open.vacant` takes `close` only while no agent is attached, so it has two rows. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { createActor } from 'xstate';
 import { type RunEvent, type RunNotice, runMachine } from '#machines/run.ts';
-import type { Failure } from '#src/core/errors.ts';
-import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { Failure } from '#src/base/errors/errors.ts';
+import type { RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { leafOf, outcomes, stored, type Table, tell, testTable } from './chart-table.ts';
 
 type State = 'running.active' | 'running.cancelling' | 'running.stale' | 'completed' | 'failed' | 'cancelled';

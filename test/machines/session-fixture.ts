@@ -15,8 +15,8 @@ import {
   type Work,
   type WorkEnd,
 } from '#machines/notebook-session.ts';
-import type { Failure } from '#src/core/errors.ts';
-import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/core/ids.ts';
+import type { Failure } from '#src/base/errors/errors.ts';
+import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/base/ids.ts';
 import { leafOf, stored } from './chart-table.ts';
 
 export const INPUT = { workspaceId: 'ws_1' as WorkspaceId, notebookId: 'nb_1' as NotebookId };

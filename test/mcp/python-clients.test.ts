@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { promisify } from 'node:util';
-import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 import type { Caller } from '#test/support/raw-request.ts';
 import { HAS_WORKERS, OWNER, startServer } from '#test/support/server-fixture.ts';
 import { writeSqlite } from '#test/support/stand-ins/python-databases.ts';

@@ -1,8 +1,8 @@
 /** Events of a session's stream, read in slices. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import type { Principal } from '#src/base/caller/principal.ts';
 import type { Connection } from '#src/client/connection.ts';
-import type { Principal } from '#src/core/principal.ts';
 import { sessionEvents } from '#src/mcp/session-events.ts';
 
 /** A connection whose server answers with these chunks. */

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { shortened } from '#src/agent/tools/tool.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
 import { createClient } from '#src/client/client.ts';
 import { Connection } from '#src/client/connection.ts';
-import type { Principal } from '#src/core/principal.ts';
 import { ClientNotebook } from '#src/mcp/client-notebook.ts';
 import type { McpCall } from '#src/mcp/mcp-call.ts';
 import { NotebookLines } from '#src/mcp/notebook-lines.ts';

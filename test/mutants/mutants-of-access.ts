@@ -152,7 +152,7 @@ export const MUTANTS_OF_ACCESS: readonly Mutant[] = [
     name: 'stack-in-the-log-shows-secrets',
     rule: 'rule 9',
     wrong: 'The stack of an error is logged with the credentials that its message contains.',
-    file: 'src/core/log-fields.ts',
+    file: 'src/base/log/log-fields.ts',
     before: '{ stack: scrub(error.stack) }',
     after: '{ stack: error.stack }',
     marked: '{ stack: (REACHED, scrub(error.stack)) }',

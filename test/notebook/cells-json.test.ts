@@ -1,7 +1,7 @@
 /** The JSON of cells, which is made before a notebook is saved with them. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { atOnce } from '#src/core/slices.ts';
+import { atOnce } from '#src/base/async/slices.ts';
 import { jsonOfCells, preparingCells, savedAgain } from '#src/notebook/cells-json.ts';
 
 const cell = (cell_id: string, code: string, options: Readonly<Record<string, unknown>> = {}) => ({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { configOf, isCellId, normalizeSerialization, titleOf, withConfig } from '#src/notebook/document.ts';
 
 test('an empty serialization is an empty notebook', () => {

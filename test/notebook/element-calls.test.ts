@@ -1,8 +1,8 @@
 /** The limits of requests for UI elements and completions, with a session that a test holds. */
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
+import { AppError } from '#src/base/errors/errors.ts';
 import type { CompletionResult } from '#src/confined/kernel/messages.ts';
-import { AppError } from '#src/core/errors.ts';
 import { ElementCalls, type ElementCallsOptions } from '#src/notebook/element-calls.ts';
 import { KernelAnswers } from '#src/notebook/kernel-answers.ts';
 

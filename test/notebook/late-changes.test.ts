@@ -1,9 +1,9 @@
 /** Changes that are no longer allowed when they are stored, because something has changed since their first check. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { AppError } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+import { MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { NotebookSecrets } from '#src/notebook/notebook-secrets.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';

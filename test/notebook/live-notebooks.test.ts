@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { SessionStream } from '#src/events/session-stream.ts';
 import { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { ActorRuntime } from '#src/actors/runtime.ts';
-import { type AssetId, newId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
+import { type AssetId, newId, type SessionId, type WorkspaceId } from '#src/base/ids.ts';
 import { NOTEBOOK, NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { RunDeletion } from '#src/runs/run-deletion.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { timeText, type WorkspaceId } from '#src/core/ids.ts';
+import { timeText, type WorkspaceId } from '#src/base/ids.ts';
 import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts';
 import { sessionPlaces } from '#storage/records/sessions.ts';
 import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';

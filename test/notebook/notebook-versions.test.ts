@@ -1,8 +1,8 @@
 // own process: it sets the clock back, and ours never goes back
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
-import { newId, timeOfId, type WorkspaceId } from '#src/core/ids.ts';
-import { MAX_VERSIONS, MAX_VERSIONS_BYTES, VERSION_MS } from '#src/core/version-limits.ts';
+import { newId, timeOfId, type WorkspaceId } from '#src/base/ids.ts';
+import { MAX_VERSIONS, MAX_VERSIONS_BYTES, VERSION_MS } from '#src/base/version-limits.ts';
 import type { NotebookDocument } from '#src/notebook/document.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
 import { notebookVersionContents, notebookVersions } from '#storage/records/notebooks.ts';

@@ -1,4 +1,4 @@
-import type { NotebookId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { NotebookId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { SessionStream, type SessionStreamOptions } from '#src/events/session-stream.ts';
 import { LiveNotebook } from '#src/notebook/live-notebook.ts';
 

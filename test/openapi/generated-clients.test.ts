@@ -9,7 +9,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { writeSqlite } from '#test/support/stand-ins/python-databases.ts';
 import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import test from 'node:test';
-import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 import { connectionSchemaDocument } from '#src/datasource/connectors/connection-schema.ts';
 import { pythonOfTests, startServer } from '#test/support/server-fixture.ts';
 import { everyObject, readDocument } from './real-document.ts';

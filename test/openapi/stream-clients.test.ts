@@ -10,7 +10,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import test, { type TestContext } from 'node:test';
-import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 import type { NotebookStreamEvent } from '#src/wire/events.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';

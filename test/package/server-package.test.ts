@@ -10,8 +10,8 @@ import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import test from 'node:test';
 import { promisify } from 'node:util';
-import { PACKAGE_ROOT } from '#src/core/package-root.ts';
-import { VERSION } from '#src/core/version.ts';
+import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
+import { VERSION } from '#src/base/install/version.ts';
 import { pythonOfTests } from '#test/support/server-fixture.ts';
 
 const execute = promisify(execFile);

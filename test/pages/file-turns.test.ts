@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { AuditContext } from '#src/audit/audit-trail.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { NotebookPanels } from '#src/pages/notebook-panels.ts';
 
 interface Search {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { type KernelEnd, SLEEP_REASONS } from '#machines/notebook-session.ts';
-import { FAILURES, type FailureCode } from '#src/core/failures.ts';
+import { FAILURES, type FailureCode } from '#src/base/errors/failures.ts';
 import { sentenceOfEnd } from '#src/pages/kernel-ends.ts';
 
 /** Codes with which no kernel ends: those of prompts, and of runs whose kernel lives on. */

@@ -9,8 +9,8 @@ import { chownSync, copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 import { Troupe } from '#src/client/troupe.ts';
-import { PACKAGE_ROOT } from '#src/core/package-root.ts';
 import { type DebianTree, DOWNLOADS, removeLeftovers, type Situation, USER } from './debian-tree.ts';
 
 const execute = promisify(execFile);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { ActorRuntime } from '#src/actors/runtime.ts';
 import { AuditTrail } from '#src/audit/audit-trail.ts';
-import type { SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { Retention } from '#src/retention/retention.ts';
 import { RunRetention } from '#src/retention/run-retention.ts';
 import { VersionRetention } from '#src/retention/version-retention.ts';

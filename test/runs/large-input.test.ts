@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { ActorRuntime } from '#src/actors/runtime.ts';
-import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';
 import type { Store } from '#storage/store.ts';
 import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';

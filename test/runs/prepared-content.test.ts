@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import test from 'node:test';
-import { atOnce } from '#src/core/slices.ts';
+import { atOnce } from '#src/base/async/slices.ts';
 import { holdContent, OutputContents, prepareContent } from '#src/runs/output-content.ts';
 import { encodeRecord } from '#storage/codec.ts';
 import { blobRecords } from '#storage/records/blobs.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { ActorRuntime } from '#src/actors/runtime.ts';
-import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { PrintedWatch } from '#src/notebook/work/printed-watch.ts';
 import { type PrintedText, PrintedTexts } from '#src/runs/printed-text.ts';
 import { RunDeletion } from '#src/runs/run-deletion.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turnOver } from 'node:timers/promises';
 import { ActorRuntime } from '#src/actors/runtime.ts';
-import type { RunId, SessionId, WorkspaceId } from '#src/core/ids.ts';
+import type { RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { RunEnds } from '#src/runs/run-ends.ts';
 import type { RunQuery } from '#src/runs/run-lists.ts';
 import { RunRepository } from '#src/runs/run-repository.ts';

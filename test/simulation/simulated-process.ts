@@ -14,7 +14,7 @@ declare global {
 const restarts: (() => void)[] = [];
 
 const STAND_INS = {
-  '#src/core/fault-points.ts': 'fault-points',
+  '#src/base/fault-points.ts': 'fault-points',
   'node:crypto': 'crypto',
   'node:fs': 'fs',
   'node:fs/promises': 'fs-promises',

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { encode } from '@msgpack/msgpack';
-import { checksumOf, checksumWith, computeChecksum, rememberChecksum } from '#src/core/checksum.ts';
-import { atOnce } from '#src/core/slices.ts';
+import { atOnce } from '#src/base/async/slices.ts';
+import { checksumOf, checksumWith, computeChecksum, rememberChecksum } from '#src/base/text/checksum.ts';
 import {
   DamagedRecord,
   decodeRecord,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { firstIdAt } from '#src/core/ids.ts';
+import { firstIdAt } from '#src/base/ids.ts';
 import { defineRecord } from '#storage/codec.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';
 import { openSharedStore } from '#storage/open-store.ts';

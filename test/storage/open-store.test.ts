@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readlinkSync } from 'node:fs';
 import test, { type TestContext } from 'node:test';
-import { inheritable } from '#src/os/descriptors.ts';
+import { inheritable } from '#src/base/os/descriptors.ts';
 import { defineRecord } from '#storage/codec.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { SYSTEM } from '#storage/keys.ts';

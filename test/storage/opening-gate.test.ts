@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { loadSharedFileLock } from '#src/os/file-lock.ts';
+import { loadSharedFileLock } from '#src/base/os/file-lock.ts';
 import { OpeningGate } from '#storage/disk/opening-gate.ts';
 import { DATA_FILE } from '#storage/disk/store-folder.ts';
 import { openStoreReader } from '#storage/open-store.ts';

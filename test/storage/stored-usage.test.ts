@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { StoredUsageCounter } from '#src/operators/stored-usage.ts';
 import type { Key } from '#storage/keys.ts';
 

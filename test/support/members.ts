@@ -1,5 +1,5 @@
+import type { Role } from '#src/base/caller/role.ts';
 import type { Client } from '#src/client/client.ts';
-import type { Role } from '#src/core/role.ts';
 import type { Scope } from '#src/wire/identity.ts';
 import type { Caller } from './raw-request.ts';
 import type { TestServer } from './server-fixture.ts';

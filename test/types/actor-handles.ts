@@ -6,8 +6,8 @@ import type { notebookSessionMachine } from '#machines/notebook-session.ts';
 import type { ActorKind } from '#src/actors/actor-kind.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
-import type { NotebookId, SessionId } from '#src/core/ids.ts';
-import type { Refusals } from '#src/core/refusals.ts';
+import type { Refusals } from '#src/base/errors/refusals.ts';
+import type { NotebookId, SessionId } from '#src/base/ids.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 

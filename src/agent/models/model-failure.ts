@@ -1,9 +1,9 @@
 /** Why a model gave no answer, in our own words: messages of providers can contain prompts and keys. */
 
 import type { APICallError } from '@ai-sdk/provider';
-import { cutText } from '#src/core/cut-text.ts';
-import type { Failure } from '#src/core/errors.ts';
-import type { FailureCode } from '#src/core/failures.ts';
+import type { Failure } from '#src/base/errors/errors.ts';
+import type { FailureCode } from '#src/base/errors/failures.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 
 export class ModelFailure extends Error {
   readonly failure: Failure;

@@ -1,4 +1,4 @@
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 
 export const PROVIDERS = ['anthropic', 'openai', 'openai-compatible', 'local'] as const;
 

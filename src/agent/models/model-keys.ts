@@ -1,6 +1,6 @@
-import { timestamp } from '#src/core/clock.ts';
-import { notFound } from '#src/core/errors.ts';
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { notFound } from '#src/base/errors/errors.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import { type ModelKeyRecord, modelKeyRecords } from '#storage/records/conversations.ts';
 import { workspaceExists } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';

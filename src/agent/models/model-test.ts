@@ -1,4 +1,4 @@
-import { anySignal } from '#src/core/any-signal.ts';
+import { anySignal } from '#src/base/async/any-signal.ts';
 import type { ModelTest } from '#src/wire/models.ts';
 import { CallMeter, type CallUsage, estimatedInput } from './call-meter.ts';
 import { type AnswerLimits, askModel } from './model-call.ts';

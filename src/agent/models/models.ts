@@ -1,7 +1,7 @@
 /** The models that a workspace can use: from the server's settings, from the workspace's own keys, or from a file on disk. */
 import type { Dispatcher } from 'undici';
-import { AppError } from '#src/core/errors.ts';
-import type { Secret } from '#src/core/secret.ts';
+import type { Secret } from '#src/base/caller/secret.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import type { ModelProvider } from '#src/wire/models.ts';
 import { ModelFailure } from './model-failure.ts';
 import {

@@ -1,8 +1,8 @@
 import Type from 'typebox';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
-import { untilAborted } from '#src/core/until-aborted.ts';
-import type { TraceContext } from '#src/tracing/trace-context.ts';
+import { untilAborted } from '#src/base/async/until-aborted.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import { completed, cut, defineTool, failed, type Tool, type ToolCall } from './tool.ts';
 
 export interface DatasourceSummary {

@@ -1,5 +1,5 @@
 import Type, { type TProperties } from 'typebox';
-import { inSlices } from '#src/core/slices.ts';
+import { inSlices } from '#src/base/async/slices.ts';
 import type {
   CellsResult,
   NotebookCell,

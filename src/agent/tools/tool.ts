@@ -1,10 +1,10 @@
 /** The tools of a model, each with a name and a schema. Wrong input and failures are results that the model reads. */
 
 import type { Static, TObject } from 'typebox';
-import { cutText, endOfText } from '#src/core/cut-text.ts';
-import { AppError } from '#src/core/errors.ts';
-import { SchemaCheck } from '#src/core/schema-check.ts';
-import type { TraceContext } from '#src/tracing/trace-context.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import { SchemaCheck } from '#src/base/json/schema-check.ts';
+import { cutText, endOfText } from '#src/base/text/cut-text.ts';
+import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { ToolStatus } from '#src/wire/agent.ts';
 
 export interface ToolImage {

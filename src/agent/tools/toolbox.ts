@@ -1,4 +1,4 @@
-import type { Log } from '#src/core/log.ts';
+import type { Log } from '#src/base/log/log.ts';
 import type { ToolCallPart } from '#src/wire/agent.ts';
 import type { ToolDeclaration } from '../models/model-call.ts';
 import { failed, shortened, type Tool, type ToolCall, type ToolOutcome } from './tool.ts';

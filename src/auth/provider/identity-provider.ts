@@ -5,10 +5,10 @@
 
 import { readFileSync } from 'node:fs';
 import type * as OpenIdClient from 'openid-client';
-import { cutText } from '#src/core/cut-text.ts';
-import { OperatorError, systemFailure } from '#src/core/operator-error.ts';
-import { Secret } from '#src/core/secret.ts';
-import { importPackage } from '#src/core/set-up-module.ts';
+import { Secret } from '#src/base/caller/secret.ts';
+import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts';
+import { importPackage } from '#src/base/install/set-up-module.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 
 type Library = typeof OpenIdClient;
 type Claims = Readonly<Record<string, unknown>>;

@@ -2,11 +2,12 @@
  * The accounts of people who sign in with the identity provider: which user of this server each person is, and the memberships that
  * follow from their groups. Every answer of the provider passes through here.
  */
-import { cutText } from '#src/core/cut-text.ts';
-import { AppError } from '#src/core/errors.ts';
-import type { UserId, WorkspaceId } from '#src/core/ids.ts';
-import type { Role } from '#src/core/role.ts';
-import { Secret } from '#src/core/secret.ts';
+
+import type { Role } from '#src/base/caller/role.ts';
+import { Secret } from '#src/base/caller/secret.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import type { UserId, WorkspaceId } from '#src/base/ids.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import {
   memberRecords,

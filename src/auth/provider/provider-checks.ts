@@ -2,7 +2,7 @@
  * Asks the identity provider regularly about everybody who has signed in with it, so that people who have left it, or a group, lose
  * their access here within a minute. One worker of a server does this.
  */
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
 import type { Identity } from '../identity.ts';
 import { type IdentityProvider, PersonGone, ProviderFailure } from './identity-provider.ts';
 import type { ProviderAccounts } from './provider-accounts.ts';

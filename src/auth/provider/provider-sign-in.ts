@@ -1,7 +1,7 @@
 /** Signing in with the identity provider, from the first step in the browser to the session. */
 
-import { FairSemaphore } from '#src/core/fair-semaphore.ts';
-import type { UserId } from '#src/core/ids.ts';
+import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
+import type { UserId } from '#src/base/ids.ts';
 import type { BegunSession, BrowserSessions } from '../browser-sessions.ts';
 import type { Identity } from '../identity.ts';
 import type { PageKeys } from '../page-tokens.ts';

@@ -1,6 +1,6 @@
 /** Shows an agent at work: its text as it arrives, and each tool call as one line. */
 
-import { cutText } from '#src/core/cut-text.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 import type { AgentEntry, AgentSession } from '#src/wire/agent.ts';
 import type { AgentStreamEvent } from '#src/wire/events.ts';
 import type { Run } from '#src/wire/run.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { allowFile } from '#src/config/allowed-files.ts';
-import { CONFIG_FILE } from '#src/config/file.ts';
-import { effectiveSettings, settingsTable } from '#src/config/report.ts';
+import { allowFile } from '#src/base/config/allowed-files.ts';
+import { CONFIG_FILE } from '#src/base/config/file.ts';
+import { effectiveSettings, settingsTable } from '#src/base/config/report.ts';
 import { commandConfig } from '../access.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { release } from 'node:os';
+import { Secret } from '#src/base/caller/secret.ts';
+import { effectiveSettings } from '#src/base/config/report.ts';
+import { VERSION } from '#src/base/install/version.ts';
+import { scrubbedValue } from '#src/base/log/log-fields.ts';
 import type { Client } from '#src/client/client.ts';
-import { effectiveSettings } from '#src/config/report.ts';
-import { scrubbedValue } from '#src/core/log-fields.ts';
-import { Secret } from '#src/core/secret.ts';
-import { VERSION } from '#src/core/version.ts';
 import type { Actor } from '#src/wire/actor.ts';
 import { commandConfig, resolveAccess } from '../access.ts';
 import type { CliContext, CommandGroup } from '../command-group.ts';

@@ -1,9 +1,9 @@
 import { hostname, userInfo } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
+import { cutText } from '#src/base/text/cut-text.ts';
 import { ApiError } from '#src/client/api-error.ts';
 import { createClient } from '#src/client/client.ts';
 import { beginCommandLine, fetchCommandLine } from '#src/client/command-line-sign-in.ts';
-import { cutText } from '#src/core/cut-text.ts';
 import type { BegunCommandLine, CommandLineOutcome } from '#src/wire/operations/sign-in.ts';
 import { serverOf } from '../access.ts';
 import type { CommandGroup } from '../command-group.ts';

@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import { ROLES, type Role } from '#src/core/role.ts';
+import { ROLES, type Role } from '#src/base/caller/role.ts';
 import type { Member } from '#src/wire/identity.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';

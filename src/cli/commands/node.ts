@@ -1,4 +1,4 @@
-import { importSetUp } from '#src/core/set-up-module.ts';
+import { importSetUp } from '#src/base/install/set-up-module.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 

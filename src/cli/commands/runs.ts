@@ -1,8 +1,8 @@
 import { Argument, InvalidArgumentError, Option } from 'commander';
+import { readServiceAccess } from '#src/base/config/service-access.ts';
 import { ApiError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
 import { RUN_STATUSES } from '#src/client/runs.ts';
-import { readServiceAccess } from '#src/config/service-access.ts';
 import type { Run, RunStatus } from '#src/wire/run.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';

@@ -1,5 +1,5 @@
 import { Argument } from 'commander';
-import { readServiceAccess } from '#src/config/service-access.ts';
+import { readServiceAccess } from '#src/base/config/service-access.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
 /** Returns the argument for a session; `sessionOf` finds the session when it is left out. */

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
-import { cutText } from '#src/core/cut-text.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 
 /** Everything that a browser sends in one message, such as a picture. Larger messages end it. */
 const MAX_MESSAGE_BYTES = 64 * 2 ** 20;

@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { anySignal } from '#src/core/any-signal.ts';
+import { anySignal } from '#src/base/async/any-signal.ts';
 import type { Picture } from '../show/static-page.ts';
 import { BrowserPipe, PIPE_STDIO } from './browser-pipe.ts';
 import { confine, confinementFault } from './confined-browser.ts';

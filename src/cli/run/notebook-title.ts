@@ -1,5 +1,5 @@
 import { basename, extname } from 'node:path';
-import { cutText } from '#src/core/cut-text.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 import type { NotebookFile } from './notebook-file.ts';
 
 const MAX_TITLE_CHARACTERS = 200;

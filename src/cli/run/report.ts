@@ -2,8 +2,8 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, extname } from 'node:path';
 import { Option } from 'commander';
+import { makeFolder } from '#src/base/os/make-folder.ts';
 import type { Client } from '#src/client/client.ts';
-import { makeFolder } from '#src/core/make-folder.ts';
 import type { Notebook } from '#src/wire/notebook.ts';
 import type { Run } from '#src/wire/run.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';

@@ -3,11 +3,12 @@
  * continues when the server is back. Each time the server stops answering, one line is printed. A command that begins while its
  * server is starting waits, too.
  */
+
+import { anySignal } from '#src/base/async/any-signal.ts';
 import { pause } from '#src/client/abort.ts';
 import { ApiError, ConnectionError } from '#src/client/api-error.ts';
 import type { Client } from '#src/client/client.ts';
 import { GIVE_UP_AFTER_MS } from '#src/client/event-stream.ts';
-import { anySignal } from '#src/core/any-signal.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
 const MIN_PAUSE_MS = 100;

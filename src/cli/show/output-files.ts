@@ -1,5 +1,5 @@
 import { join, relative, sep } from 'node:path';
-import { makeFolder } from '#src/core/make-folder.ts';
+import { makeFolder } from '#src/base/os/make-folder.ts';
 import { plainPath, writePlain } from '../plain-path.ts';
 import type { OutputFile } from './output.ts';
 

@@ -7,8 +7,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { chmodSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { unawaited } from '#src/core/unawaited.ts';
-import { loadPeerProcess, type PeerProcess, parentOf } from '#src/os/peer-process.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { loadPeerProcess, type PeerProcess, parentOf } from '#src/base/os/peer-process.ts';
 import { OutgoingFeeds } from './feeds.ts';
 import type { ForwardedHandler, ForwardedHead, IncomingEvents } from './forwarding.ts';
 import { type FeedPosition, numberBytes, splitHead, withHead } from './frame-parts.ts';

@@ -3,6 +3,7 @@
  * the worker that owns the child, and kills the children of a worker that has ended.
  */
 
+import { unawaited } from '#src/base/async/unawaited.ts';
 import {
   type ChildListener,
   type HostHello,
@@ -11,7 +12,6 @@ import {
   type Zygote,
   ZygoteProcess,
 } from '#src/confined/host/zygote-process.ts';
-import { unawaited } from '#src/core/unawaited.ts';
 import type { HostOrder, HostReport } from '../messages.ts';
 
 const SIGKILL = 9;

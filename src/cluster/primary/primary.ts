@@ -5,8 +5,8 @@
 import cluster from 'node:cluster';
 import { randomBytes } from 'node:crypto';
 import { closeSync, rmSync } from 'node:fs';
-import type { Log } from '#src/core/log.ts';
-import { VERSION } from '#src/core/version.ts';
+import { VERSION } from '#src/base/install/version.ts';
+import type { Log } from '#src/base/log/log.ts';
 import {
   type AskedQuestion,
   type HostOrder,

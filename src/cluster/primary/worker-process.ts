@@ -2,7 +2,7 @@
 
 import type { Worker } from 'node:cluster';
 import { setTimeout as pause } from 'node:timers/promises';
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
 import type { ToPrimary, ToWorker } from '../messages.ts';
 import { WorkerWatch } from './watchdog.ts';
 

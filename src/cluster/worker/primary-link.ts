@@ -5,7 +5,7 @@
  */
 
 import { join } from 'node:path';
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
 import type { Details, PrimaryAnswers, Question, ToPrimary, ToWorker, WorkerOrders } from '../messages.ts';
 import type { SlotTable } from '../slots.ts';
 import type { ClusterChannel } from './channel.ts';

@@ -1,4 +1,4 @@
-import { endOfText } from '#src/core/cut-text.ts';
+import { endOfText } from '#src/base/text/cut-text.ts';
 import type { ChildStarter } from '../confined-child.ts';
 import type { ProcessEnd } from '../exit-classification.ts';
 import { asList, asRecord, asText, isRecord } from '../json-shape.ts';

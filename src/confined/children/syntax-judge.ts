@@ -9,9 +9,9 @@
  * counts as unparsable. When a kernel host ends, its child ends too, and later questions go to a
  * child of the next host.
  */
-import { FairSemaphore } from '#src/core/fair-semaphore.ts';
-import { isShortJson } from '#src/core/json/json-write.ts';
-import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
+import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import { isShortJson } from '#src/base/json/json-write.ts';
 import type { ChildEnd, ChildStarter, ConfinedChild } from '../confined-child.ts';
 import { encodeLongFrame } from '../frame-decoder.ts';
 import { asList, asNumber, asRecord } from '../json-shape.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 
 /** Returns the path of a script of the kernel host. The scripts are Python and lie in `src`, not in `dist`. */
 export function findHostScript(name = 'zygote.py'): string {

@@ -6,8 +6,8 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { unawaited } from '#src/core/unawaited.ts';
-import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/os/peer-process.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/base/os/peer-process.ts';
 import type { ConvertRequest, ConvertResult } from '../children/convert.ts';
 import { convertInChild } from '../children/convert.ts';
 import { type EngineLaunch, EngineProcess } from '../children/engine-process.ts';

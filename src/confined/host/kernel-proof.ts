@@ -8,7 +8,7 @@
 import { mkdirSync, mkdtempSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { endOfText } from '#src/core/cut-text.ts';
+import { endOfText } from '#src/base/text/cut-text.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '../kernel/kernel.ts';
 import type { KernelMessage } from '../kernel/messages.ts';
 import type { ConfinementLayers } from './zygote-process.ts';

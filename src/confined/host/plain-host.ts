@@ -2,7 +2,7 @@
  * A kernel host that has only marimo loaded, for kernels whose packages replace libraries that the
  * main host has loaded. It starts on first use, and ends when it has had no kernel for a while.
  */
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '../kernel/kernel.ts';
 import type { KernelHost } from './kernel-host.ts';
 

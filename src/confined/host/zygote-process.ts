@@ -7,7 +7,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { cutText } from '#src/core/cut-text.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 import type { ProcessEnd } from '../exit-classification.ts';
 import { asBoolean, asList, asNumber, asRecord, asText, orNull } from '../json-shape.ts';
 import { KernelHostError } from './host-error.ts';

@@ -9,7 +9,7 @@
  * Invariants: a bridge-done counts only for the seq in flight; no command before `up`; `exited` exactly once, and nothing
  * after it.
  */
-import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
+import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { type ChildEnd, type ChildEvents, type ChildPort, ConfinedChild } from '../confined-child.ts';
 import { classifyExit, describeRefusal, type EndFacts, type ProcessEnd } from '../exit-classification.ts';
 import type { OomWatch } from '../host/oom-watch.ts';

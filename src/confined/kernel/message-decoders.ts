@@ -1,4 +1,4 @@
-import { compactPart, shortenText } from '#src/core/compact-text.ts';
+import { compactPart, shortenText } from '#src/base/text/compact-text.ts';
 import type { OutputTable } from '#src/wire/output.ts';
 import {
   asBoolean,

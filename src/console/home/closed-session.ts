@@ -1,4 +1,4 @@
-import { durationText } from '#src/core/duration-text.ts';
+import { durationText } from '#src/base/text/duration-text.ts';
 import type { NotebookSession } from '#src/wire/session.ts';
 
 type Closed = Pick<NotebookSession, 'closedBy' | 'ttlS' | 'idleTimeoutS' | 'createdAt' | 'updatedAt'>;

@@ -1,5 +1,5 @@
+import { cutText } from '#src/base/text/cut-text.ts';
 import type { Client } from '#src/client/client.ts';
-import { cutText } from '#src/core/cut-text.ts';
 import type { NotebookFileFormat } from '#src/wire/notebook.ts';
 
 const FORMATS: Readonly<Record<string, NotebookFileFormat>> = { py: 'py', ipynb: 'ipynb', md: 'md' };

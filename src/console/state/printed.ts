@@ -2,7 +2,7 @@
  * The text that a cell has printed since the view was opened. Only its end is kept, because the
  * newest text of a running cell matters most.
  */
-import { endOfText } from '#src/core/cut-text.ts';
+import { endOfText } from '#src/base/text/cut-text.ts';
 import type { Output } from '#src/wire/output.ts';
 
 const MAX_ENTRIES = 500;

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { cutText } from '#src/core/cut-text.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import { Empty } from '../parts/empty.tsx';
 import { SwitchFilter, TextFilter } from '../parts/filter.tsx';

@@ -1,7 +1,7 @@
 /** Checks the members of connections, and finds the secret ones. */
 import type { TObject } from 'typebox';
-import type { Violation } from '#src/core/errors.ts';
-import { describeSchemaError, type SchemaError } from '#src/core/schema-check.ts';
+import type { Violation } from '#src/base/errors/errors.ts';
+import { describeSchemaError, type SchemaError } from '#src/base/json/schema-check.ts';
 
 /**
  * Returns one violation for each mistaken member. The violations never repeat a value, which may be

@@ -1,5 +1,5 @@
 /** The JSON Schema of all kinds of connections, and the check against it. */
-import { AppError, type Violation } from '#src/core/errors.ts';
+import { AppError, type Violation } from '#src/base/errors/errors.ts';
 import type { Connector } from './connector.ts';
 import { CONNECTORS } from './registry.ts';
 

@@ -4,8 +4,8 @@
  * driver does not react, and destroys every socket with its session.
  */
 import type { Static, TObject } from 'typebox';
-import type { Violation } from '#src/core/errors.ts';
-import { SchemaCheck } from '#src/core/schema-check.ts';
+import type { Violation } from '#src/base/errors/errors.ts';
+import { SchemaCheck } from '#src/base/json/schema-check.ts';
 import { DatasourceFailure, type FailureCategory } from '../failure.ts';
 import type { SqlSyntax } from '../query/placeholders.ts';
 import type { Parameter } from '../rows.ts';

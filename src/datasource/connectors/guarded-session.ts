@@ -4,8 +4,8 @@
  * session that is closed.
  */
 
-import { cutText } from '#src/core/cut-text.ts';
-import { untilAborted } from '#src/core/until-aborted.ts';
+import { untilAborted } from '#src/base/async/until-aborted.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 import type { EgressRoute } from '../egress/egress-route.ts';
 import { categoryOfSocketError, DatasourceFailure, type FailureCategory } from '../failure.ts';
 import { cutNames, limitRows, type RowBatch } from '../rows.ts';

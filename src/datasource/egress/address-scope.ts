@@ -2,8 +2,8 @@
  * Classifies IP addresses by their number alone: this machine, a private network, the internet, or
  * an address that must never be reached.
  */
-import { type IpAddress, parseAddress } from '#src/core/ip-address.ts';
-import { Networks } from '#src/core/ip-networks.ts';
+import { type IpAddress, parseAddress } from '#src/base/net/ip-address.ts';
+import { Networks } from '#src/base/net/ip-networks.ts';
 
 /** `forbidden` addresses are never reached, even if the operator allows them. */
 export type AddressScope = 'forbidden' | 'loopback' | 'private' | 'public';

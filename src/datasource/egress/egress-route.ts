@@ -1,5 +1,5 @@
 import { connect, type LookupFunction, type Socket } from 'node:net';
-import type { IpAddress } from '#src/core/ip-address.ts';
+import type { IpAddress } from '#src/base/net/ip-address.ts';
 import type { AddressScope } from './address-scope.ts';
 
 /**

@@ -5,9 +5,9 @@
  */
 
 import { networkInterfaces } from 'node:os';
-import { type IpAddress, parseAddress, parseHost } from '#src/core/ip-address.ts';
-import { Networks } from '#src/core/ip-networks.ts';
-import { untilAborted } from '#src/core/until-aborted.ts';
+import { untilAborted } from '#src/base/async/until-aborted.ts';
+import { type IpAddress, parseAddress, parseHost } from '#src/base/net/ip-address.ts';
+import { Networks } from '#src/base/net/ip-networks.ts';
 import { DatasourceFailure } from '../failure.ts';
 import { type AddressScope, scopeOf } from './address-scope.ts';
 import { type EgressRoute, openEgressRoute } from './egress-route.ts';

@@ -12,8 +12,8 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import nacl from 'tweetnacl';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { ALONE, type Cluster } from '#src/cluster/cluster.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
 import type { Key } from '#src/wire/health.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';

@@ -6,8 +6,8 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import nacl from 'tweetnacl';
-import { OperatorError } from '#src/core/operator-error.ts';
-import { adviceFor, errorNameOf, meaningOf } from '#src/core/system-error.ts';
+import { OperatorError } from '#src/base/errors/operator-error.ts';
+import { adviceFor, errorNameOf, meaningOf } from '#src/base/errors/system-error.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 
 /** Keys by id, and the id of the active one. */

@@ -7,10 +7,10 @@
  */
 
 import type { QueryOrigin } from '#src/audit/query-audit.ts';
-import { shortenText } from '#src/core/compact-text.ts';
-import { AppError } from '#src/core/errors.ts';
-import { unawaited } from '#src/core/unawaited.ts';
-import type { TraceContext } from '#src/tracing/trace-context.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import { shortenText } from '#src/base/text/compact-text.ts';
+import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { RowBatch } from '../rows.ts';
 import type { Queries, Reader } from './queries.ts';

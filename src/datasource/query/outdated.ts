@@ -2,8 +2,9 @@
  * Drops the workers' caches of a datasource when it is replaced or deleted: sessions in several workers may have used
  * it.
  */
+
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Announce, Cluster } from '#src/cluster/cluster.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
 import type { Store } from '#storage/store.ts';
 
 /** Removes all cached data of a datasource. */

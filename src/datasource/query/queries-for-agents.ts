@@ -3,12 +3,12 @@
  * only read.
  */
 
-import { compactText } from '#src/core/compact-text.ts';
-import { cutText } from '#src/core/cut-text.ts';
-import { AppError } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
-import type { TraceContext } from '#src/tracing/trace-context.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import { compactText } from '#src/base/text/compact-text.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
+import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { Datasources } from '../datasources.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { Cell, Column } from '../rows.ts';

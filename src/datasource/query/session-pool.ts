@@ -3,8 +3,8 @@
  * replaced or deleted, idle connections are closed at once and the others when their statement ends.
  */
 
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { DatasourceRecord } from '#storage/records/datasources.ts';
 import type { Session } from '../connectors/session.ts';
 import { DatasourceFailure } from '../failure.ts';

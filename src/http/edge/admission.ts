@@ -6,14 +6,14 @@
  * announced length. The order is part of the contract: an unauthenticated caller must not learn which objects exist.
  */
 
+import type { PageCredential } from '#src/base/caller/page-access.ts';
+import type { Principal, TokenHolder } from '#src/base/caller/principal.ts';
+import { AppError, notFound, readOnly } from '#src/base/errors/errors.ts';
+import { isPlausibleId } from '#src/base/ids.ts';
+import { RouteDurations, type ServerMetrics } from '#src/base/metrics/server-metrics.ts';
+import { parseTraceparent, type TraceContext } from '#src/base/tracing/trace-context.ts';
+import type { Span } from '#src/base/tracing/tracer.ts';
 import type { Home } from '#src/cluster/slots.ts';
-import { AppError, notFound, readOnly } from '#src/core/errors.ts';
-import { isPlausibleId } from '#src/core/ids.ts';
-import type { PageCredential } from '#src/core/page-access.ts';
-import type { Principal, TokenHolder } from '#src/core/principal.ts';
-import { RouteDurations, type ServerMetrics } from '#src/metrics/server-metrics.ts';
-import { parseTraceparent, type TraceContext } from '#src/tracing/trace-context.ts';
-import type { Span } from '#src/tracing/tracer.ts';
 import { admitStream } from '../reply/event-stream.ts';
 import type { ReplyStamp } from '../reply/write-reply.ts';
 import {

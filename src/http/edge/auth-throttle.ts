@@ -6,8 +6,8 @@
  * The throttle remembers at most 10,000 addresses and first forgets those whose last wrong token is the oldest. Each worker
  * counts for itself, and allows its share of the limit.
  */
-import { AppError } from '#src/core/errors.ts';
-import { networkOf } from '#src/core/ip-address.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import { networkOf } from '#src/base/net/ip-address.ts';
 
 const MAX_FREE_ATTEMPTS = 50;
 const MAX_WAIT_S = 60;

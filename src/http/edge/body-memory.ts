@@ -4,8 +4,8 @@
  * answers that are read slowly.
  */
 
-import { AppError } from '#src/core/errors.ts';
-import type { Principal, TokenHolder } from '#src/core/principal.ts';
+import type { Principal, TokenHolder } from '#src/base/caller/principal.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 
 /** All bodies of one process together, and all answers. The bodies of one workspace have half of what those of others leave, so that others have room. */
 export const MAX_BODY_MEMORY_BYTES = 256 * 1024 * 1024;

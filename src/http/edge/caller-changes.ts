@@ -3,7 +3,7 @@
  * and a request may wait for its turn. A caller that has lost its right in the meantime must be
  * refused.
  */
-import type { Caller, Principal, TokenHolder } from '#src/core/principal.ts';
+import type { Caller, Principal, TokenHolder } from '#src/base/caller/principal.ts';
 
 /**
  * Returns the caller with the role that it has now. Throws an `AppError` when it may not do `action` any more, or when its token or

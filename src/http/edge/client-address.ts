@@ -7,9 +7,9 @@
  * network of this machine, it connects from every address of this machine, so none of them is a trusted proxy.
  */
 
-import { type IpAddress, parseAddress } from '#src/core/ip-address.ts';
-import { Networks } from '#src/core/ip-networks.ts';
-import { OwnAddresses } from '#src/core/own-addresses.ts';
+import { type IpAddress, parseAddress } from '#src/base/net/ip-address.ts';
+import { Networks } from '#src/base/net/ip-networks.ts';
+import { OwnAddresses } from '#src/base/net/own-addresses.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 
 /** The most proxies that are skipped. In a longer chain the client is the last address that was examined. */

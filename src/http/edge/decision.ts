@@ -5,7 +5,7 @@
  *
  * A request that has claimed its key holds the attempt until its reply is settled, which stores the reply or frees the key.
  */
-import type { AppError } from '#src/core/errors.ts';
+import type { AppError } from '#src/base/errors/errors.ts';
 import type { IdempotentAttempt } from '../idempotency/idempotency.ts';
 import { whilePending as keptWhilePending } from '../reply/deferred-answer.ts';
 import {

@@ -1,7 +1,8 @@
 /** The delivery of what was decided: an outcome becomes the reply on the wire, once everything that it reports is on disk. */
-import { isShortJson } from '#src/core/json/json-write.ts';
-import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
-import { unawaited } from '#src/core/unawaited.ts';
+
+import { MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { isShortJson } from '#src/base/json/json-write.ts';
 import { acceptsGzip, compress, isCompressible, MIN_COMPRESSED_BYTES } from '../reply/compress.ts';
 import { DeferredAnswer } from '../reply/deferred-answer.ts';
 import { openStream, writeStreamHead } from '../reply/event-stream.ts';

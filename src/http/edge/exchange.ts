@@ -20,9 +20,9 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import type { AppError } from '#src/base/errors/errors.ts';
 import type { Home } from '#src/cluster/slots.ts';
-import type { AppError } from '#src/core/errors.ts';
-import { unawaited } from '#src/core/unawaited.ts';
 import {
   type ForwardedEnd,
   ForwardedExchange,

@@ -1,5 +1,5 @@
 /** Bodies of the type `multipart/form-data` (RFC 7578): short fields, and then at most one file, which is read as it arrives. */
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 
 export interface FormBody {
   /** The fields before the file. */

@@ -1,3 +1,7 @@
+import type { SentPageCredential } from '#src/base/caller/page-access.ts';
+import type { Auth, Principal } from '#src/base/caller/principal.ts';
+import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
+import type { Tracer } from '#src/base/tracing/tracer.ts';
 import type {
   AnswerEvents,
   ForwardedHandler,
@@ -5,10 +9,6 @@ import type {
   ForwardedRequest,
 } from '#src/cluster/peers/forwarding.ts';
 import type { Home } from '#src/cluster/slots.ts';
-import type { SentPageCredential } from '#src/core/page-access.ts';
-import type { Auth, Principal } from '#src/core/principal.ts';
-import type { ServerMetrics } from '#src/metrics/server-metrics.ts';
-import type { Tracer } from '#src/tracing/tracer.ts';
 import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import type { WorkspacePermits } from '#storage/workspace-permits.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';

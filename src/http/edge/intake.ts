@@ -2,7 +2,7 @@
  * The intake of a request: its body is read, parsed and checked, when it is the turn of the caller's workspace. What was taken in goes
  * to the exchange, which forwards the request or decides about it.
  */
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import type { WireRequest } from '../wire-exchange.ts';
 import { BodyCharge } from './body-memory.ts';
 import { HANDLING, type OpenExchange, RECEIVING } from './exchange-phase.ts';

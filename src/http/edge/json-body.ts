@@ -1,14 +1,14 @@
 import { isUtf8 } from 'node:buffer';
-import { AppError } from '#src/core/errors.ts';
-import { parseJson } from '#src/core/json/json-parse.ts';
+import { atOnce } from '#src/base/async/slices.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import { parseJson } from '#src/base/json/json-parse.ts';
 import {
   findJsonExcess,
   type JsonBounds,
   type JsonExcess,
   JsonScan,
   MAX_PIECE_BYTES,
-} from '#src/core/json/json-scan.ts';
-import { atOnce } from '#src/core/slices.ts';
+} from '#src/base/json/json-scan.ts';
 import { invalidRequest } from './violations.ts';
 
 /**

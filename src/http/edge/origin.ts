@@ -1,5 +1,5 @@
 /** Where a request comes from (its browser origin), and the address under which its caller reaches this server. */
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { invalidRequest } from './violations.ts';
 
 const HOST = /^(?:[a-z0-9](?:[a-z0-9._-]{0,253})|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;

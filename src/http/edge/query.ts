@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import type { Violation } from '#src/core/errors.ts';
+import type { Violation } from '#src/base/errors/errors.ts';
 import type { QuerySchema } from '#src/wire/operations/operation.ts';
 import { createCheck, invalidRequest } from './violations.ts';
 

@@ -4,7 +4,7 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { parseIdempotencyKey } from '../idempotency/idempotency.ts';
 import type { openEndOf } from '../route.ts';
 import type { WireRequest } from '../wire-exchange.ts';

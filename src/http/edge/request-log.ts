@@ -3,8 +3,9 @@
  * `slowMs` on the server. At `info` at most one a second reports a request that a limit refused, with the number of others. Time in
  * which a client sends its body or reads its answer does not count.
  */
-import type { Log } from '#src/core/log.ts';
-import type { Principal } from '#src/core/principal.ts';
+
+import type { Principal } from '#src/base/caller/principal.ts';
+import type { Log } from '#src/base/log/log.ts';
 
 /** The facts about a request that the log shows. */
 export interface LoggedRequest {

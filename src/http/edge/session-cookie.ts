@@ -2,7 +2,7 @@
  * The cookie of a browser's session. Cookies of one host are shared by all of its ports, so its name contains the port: several
  * servers on one machine do not sign each other out.
  */
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import type { WireRequest } from '../wire-exchange.ts';
 import { isSecureOrigin, requireSameOrigin } from './origin.ts';
 

@@ -1,7 +1,7 @@
 /** The JSON body of a request: parsed, checked and hashed, at once or, when it is large, in slices. */
 import type { Hmac } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
 import { hashBody } from '../idempotency/idempotency.ts';
 import { parseJsonBody, parseLargeJsonBody } from './json-body.ts';
 import type { Check } from './violations.ts';

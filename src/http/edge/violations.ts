@@ -1,8 +1,13 @@
 import type { TSchema } from 'typebox';
 import { Settings } from 'typebox/system';
-import { cutText } from '#src/core/cut-text.ts';
-import { AppError, type Violation } from '#src/core/errors.ts';
-import { describeSchemaError, escapePointer, SchemaCheck, type SchemaError } from '#src/core/schema-check.ts';
+import { AppError, type Violation } from '#src/base/errors/errors.ts';
+import {
+  describeSchemaError,
+  escapePointer,
+  SchemaCheck,
+  type SchemaError,
+} from '#src/base/json/schema-check.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 import { wordsOf } from '#src/wire/patterns.ts';
 
 /**

@@ -3,7 +3,7 @@
  * so that it can be read as a whole.
  */
 import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
 import type { OperationId } from '#src/wire/paths.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { AnyRouteRequest, Route } from '../route.ts';

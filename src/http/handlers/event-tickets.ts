@@ -1,6 +1,6 @@
-import { timestamp } from '#src/core/clock.ts';
-import { AppError } from '#src/core/errors.ts';
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import { json } from '../reply/reply.ts';
 

@@ -2,10 +2,11 @@
  * Cancels runs. The home of a run's session cancels it, because only that worker knows the progress of the run. A request for one
  * run is forwarded to its home; for many runs, this worker asks the other homes.
  */
+
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import { isPlausibleId, type RunId, type SessionId, type WorkspaceId } from '#src/base/ids.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import { isPlausibleId, type RunId, type SessionId, type WorkspaceId } from '#src/core/ids.ts';
-import type { Principal } from '#src/core/principal.ts';
 import type { RunReader } from '#src/runs/run-reader.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { RunCancellationResult, RunKind } from '#src/wire/run.ts';

@@ -1,5 +1,5 @@
 /** Replies that wait for the end of a run, so that a simple client needs a single request and no event stream. */
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { type Submission, submissionJson, submissionOf } from '#src/runs/submission.ts';
 import type { READ_CONDITION } from '#src/wire/operations/parts.ts';

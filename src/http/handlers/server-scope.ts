@@ -1,5 +1,5 @@
-import { AppError } from '#src/core/errors.ts';
-import type { TokenHolder } from '#src/core/principal.ts';
+import type { TokenHolder } from '#src/base/caller/principal.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 
 /** Throws `missing_scope` unless the token has one of the scopes and is bound to no workspace. `what`: what it may not do then. */
 export function requireServerScope(

@@ -7,9 +7,9 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import nacl from 'tweetnacl';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
-import { AppError } from '#src/core/errors.ts';
-import { unawaited } from '#src/core/unawaited.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import {

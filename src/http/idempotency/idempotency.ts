@@ -3,9 +3,9 @@
  * Only 2xx replies are stored: a refused request changed nothing and may be sent again.
  */
 import { createHmac, type Hmac } from 'node:crypto';
-import { AppError } from '#src/core/errors.ts';
-import type { UserId, WorkspaceId } from '#src/core/ids.ts';
-import { MAX_SIZE_AT_ONCE } from '#src/core/slices.ts';
+import { MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import type { UserId, WorkspaceId } from '#src/base/ids.ts';
 import type { BytesReply, EmptyReply } from '../reply/reply.ts';
 import type { EncodedReply } from '../reply/write-reply.ts';
 

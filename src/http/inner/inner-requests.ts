@@ -3,7 +3,7 @@
  * admission, checks, limits, audit and forwarding to other workers as requests of clients. So
  * another form of the API, such as MCP, has exactly the rights and the rules of the API.
  */
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { AdmittedRequest, type PreparedRoute } from '../edge/admission.ts';
 import { HttpExchange } from '../edge/exchange.ts';
 import type { HttpContext } from '../edge/http-context.ts';

@@ -1,6 +1,7 @@
 /** The OpenAPI 3.1 document. It is made from the route declarations alone. */
-import { CATALOGUE, type ErrorCode } from '#src/core/errors.ts';
-import type { Auth, Requirements } from '#src/core/principal.ts';
+
+import type { Auth, Requirements } from '#src/base/caller/principal.ts';
+import { CATALOGUE, type ErrorCode } from '#src/base/errors/errors.ts';
 import type { ResponseSpec } from '#src/wire/operations/operation.ts';
 import { EmptyBodySchema } from '#src/wire/shape.ts';
 import { changesData, needsRoom, paramNamesOf, type Route } from '../route.ts';

@@ -1,5 +1,5 @@
-import { CATALOGUE } from '#src/core/errors.ts';
-import { FAILURES } from '#src/core/failures.ts';
+import { CATALOGUE } from '#src/base/errors/errors.ts';
+import { FAILURES } from '#src/base/errors/failures.ts';
 
 /** The schema of every error response. */
 const PROBLEM: Readonly<Record<string, unknown>> = {

@@ -2,6 +2,9 @@
  * This worker's end of a request that another worker carries out: it passes on the head and the body, and passes the answer back
  * to the client. The unsent part of an answer is bounded, because the other worker sends only as much as this one has taken.
  */
+
+import { AppError } from '#src/base/errors/errors.ts';
+import { traceparentOf } from '#src/base/tracing/trace-context.ts';
 import type {
   AnswerEvents,
   AnswerHead,
@@ -9,9 +12,7 @@ import type {
   ForwardedRequest,
 } from '#src/cluster/peers/forwarding.ts';
 import type { Home } from '#src/cluster/slots.ts';
-import { AppError } from '#src/core/errors.ts';
 import type { MirroredStream } from '#src/events/mirrored-stream.ts';
-import { traceparentOf } from '#src/tracing/trace-context.ts';
 import type { AdmittedRequest, PreparedRoute } from '../edge/admission.ts';
 import type { Forwarding } from '../edge/http-context.ts';
 import { announcesBody } from '../edge/request-head.ts';

@@ -3,7 +3,7 @@
  * fit into a packet or two.
  */
 import { constants, gzip } from 'node:zlib';
-import { FairSemaphore } from '#src/core/fair-semaphore.ts';
+import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
 import { compressedTag } from './entity-tag.ts';
 import type { BytesReply, EmptyReply, SharedForms } from './reply.ts';
 

@@ -1,5 +1,5 @@
 /** Replies with content whose hash is known: all of it, one range of it, or 304 when the caller already has it. */
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import type { CONTENT_HEADERS } from '#src/wire/operations/parts.ts';
 import { describeUntrusted } from './content-headers.ts';
 import { isKnown } from './entity-tag.ts';

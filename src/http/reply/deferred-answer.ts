@@ -5,9 +5,9 @@
  * It owns its timer, which `end` and `stop` clear. Nothing is written after either.
  */
 
+import type { Principal } from '#src/base/caller/principal.ts';
+import type { AppError } from '#src/base/errors/errors.ts';
 import type { Home } from '#src/cluster/slots.ts';
-import type { AppError } from '#src/core/errors.ts';
-import type { Principal } from '#src/core/principal.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import { MAX_WHOLE_BODY_BYTES, type ReplyStamp, writeHead } from './write-reply.ts';
 

@@ -3,7 +3,7 @@
  * record: a client that has read it can ask for the record only if it has changed, and can change it only if it has not.
  */
 import { createHash } from 'node:crypto';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import type { READ_CONDITION, WRITE_CONDITIONS } from '#src/wire/operations/parts.ts';
 import { invalidRequest } from '../edge/violations.ts';
 import type { BytesReply, EmptyReply, JsonReply } from './reply.ts';

@@ -9,10 +9,10 @@
  * limited number of clients have that time at once.
  */
 
+import type { Caller } from '#src/base/caller/principal.ts';
+import { type NamedLimit, refuseOverQuota } from '#src/base/errors/quota.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Home } from '#src/cluster/slots.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import type { Caller } from '#src/core/principal.ts';
-import { type NamedLimit, refuseOverQuota } from '#src/core/quota.ts';
 import type { EventSink, Relay, Subscription } from '#src/events/event-sink.ts';
 import type { ResyncReason } from '#src/wire/shape.ts';
 import type { WireResponse } from '../wire-exchange.ts';

@@ -1,4 +1,4 @@
-import { type AppError, CATALOGUE } from '#src/core/errors.ts';
+import { type AppError, CATALOGUE } from '#src/base/errors/errors.ts';
 import type { BytesReply } from './reply.ts';
 
 /** Returns whether a request without a route comes from a browser that follows a link, and not from a program. */

@@ -1,6 +1,6 @@
-import { AppError, CATALOGUE, type ErrorCode } from '#src/core/errors.ts';
-import type { Log } from '#src/core/log.ts';
-import { adviceFor, errorNameOf, meaningOf } from '#src/core/system-error.ts';
+import { AppError, CATALOGUE, type ErrorCode } from '#src/base/errors/errors.ts';
+import { adviceFor, errorNameOf, meaningOf } from '#src/base/errors/system-error.ts';
+import type { Log } from '#src/base/log/log.ts';
 import { DamagedRecord } from '#storage/codec.ts';
 import type { BytesReply } from './reply.ts';
 

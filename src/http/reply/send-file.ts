@@ -1,4 +1,4 @@
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { type BodyCharge, noRoomForReply } from '../edge/body-memory.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import type { FileReply } from './reply.ts';

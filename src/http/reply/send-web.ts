@@ -1,5 +1,5 @@
 /** Sends a response of the web platform, piece by piece as its body comes and as fast as the client takes it. */
-import { unawaited } from '#src/core/unawaited.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import { type BytesReply, type EmptyReply, raw, type WebReply } from './reply.ts';
 import type { BeginBody } from './send-file.ts';

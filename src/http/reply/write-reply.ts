@@ -4,8 +4,8 @@
  */
 
 import { STATUS_CODES } from 'node:http';
-import { joinedJson } from '#src/core/json/json-write.ts';
-import { inSlices } from '#src/core/slices.ts';
+import { inSlices } from '#src/base/async/slices.ts';
+import { joinedJson } from '#src/base/json/json-write.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import { variesByEncoding } from './compress.ts';
 import type { BytesReply, EmptyReply, JsonReply, PlainReply } from './reply.ts';

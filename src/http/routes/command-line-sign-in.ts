@@ -1,6 +1,6 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { CommandLineSignIns } from '#src/auth/command-line-sign-ins.ts';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { AuthThrottle } from '../edge/auth-throttle.ts';
 import { publicOriginOf } from '../edge/origin.ts';

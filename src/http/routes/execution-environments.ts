@@ -1,4 +1,4 @@
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
 import type { Environments } from '#src/sessions/environments.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { pathOf } from '#src/wire/paths.ts';

@@ -1,5 +1,5 @@
-import { AppError } from '#src/core/errors.ts';
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import type { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { noContent, ok } from '../reply/reply.ts';

@@ -1,5 +1,5 @@
-import type { AppError } from '#src/core/errors.ts';
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import type { AppError } from '#src/base/errors/errors.ts';
 import type { ElementCalls } from '#src/notebook/element-calls.ts';
 import type { NotebookEdits } from '#src/notebook/notebook-edits.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';

@@ -1,4 +1,4 @@
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import type { Node, NodeInvitation, NodeList } from '#src/wire/nodes.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { requireServerScope } from '../handlers/server-scope.ts';

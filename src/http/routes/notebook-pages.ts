@@ -1,9 +1,9 @@
 import type { AuditedChange, AuditTrail } from '#src/audit/audit-trail.ts';
-import { timestamp } from '#src/core/clock.ts';
-import { AppError } from '#src/core/errors.ts';
-import type { NotebookUrl } from '#src/core/notebook-url.ts';
-import { MAX_PAGE_BODY_BYTES, type PageAccess, type PageCredential } from '#src/core/page-access.ts';
-import type { Principal } from '#src/core/principal.ts';
+import { MAX_PAGE_BODY_BYTES, type PageAccess, type PageCredential } from '#src/base/caller/page-access.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import type { NotebookUrl } from '#src/base/json/notebook-url.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import type { NotebookPages } from '#src/pages/notebook-pages.ts';

@@ -1,4 +1,4 @@
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import type { NotebookPanels } from '#src/pages/notebook-panels.ts';
 import type { PanelRequest } from '#src/pages/panel.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';

@@ -1,6 +1,6 @@
-import { AppError, notFound } from '#src/core/errors.ts';
-import { type EnvironmentId, isPlausibleId, type NotebookId, type WorkspaceId } from '#src/core/ids.ts';
-import { shownMetadata } from '#src/core/metadata-filter.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import { type EnvironmentId, isPlausibleId, type NotebookId, type WorkspaceId } from '#src/base/ids.ts';
+import { shownMetadata } from '#src/base/metadata-filter.ts';
 import type { CodeCalls } from '#src/notebook/code-calls.ts';
 import type { Executions } from '#src/notebook/executions.ts';
 import type { NotebookSessionList } from '#src/notebook/notebook-session-list.ts';

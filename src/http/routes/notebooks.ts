@@ -1,6 +1,6 @@
-import { AppError } from '#src/core/errors.ts';
-import { type NotebookUrl, withMembers, withUrlInSlices } from '#src/core/notebook-url.ts';
-import { MAX_VERSIONS, MAX_VERSIONS_BYTES, VERSION_MS } from '#src/core/version-limits.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import { type NotebookUrl, withMembers, withUrlInSlices } from '#src/base/json/notebook-url.ts';
+import { MAX_VERSIONS, MAX_VERSIONS_BYTES, VERSION_MS } from '#src/base/version-limits.ts';
 import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
 import type { NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
 import type { ImportedNotebook, NotebookFiles, WritableFormat } from '#src/notebook/notebook-files.ts';

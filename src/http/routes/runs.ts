@@ -1,4 +1,4 @@
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunReader } from '#src/runs/run-reader.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';

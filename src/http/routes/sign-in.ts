@@ -1,11 +1,11 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { BrowserSessions } from '#src/auth/browser-sessions.ts';
 import type { ProviderSignIn } from '#src/auth/provider/provider-sign-in.ts';
-import { AppError, notFound } from '#src/core/errors.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
-import { networkOf } from '#src/core/ip-address.ts';
-import type { Log } from '#src/core/log.ts';
-import type { TokenHolder } from '#src/core/principal.ts';
+import type { TokenHolder } from '#src/base/caller/principal.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import type { Log } from '#src/base/log/log.ts';
+import { networkOf } from '#src/base/net/ip-address.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { AuthThrottle } from '../edge/auth-throttle.ts';
 import { publicOriginOf } from '../edge/origin.ts';

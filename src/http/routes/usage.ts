@@ -1,4 +1,4 @@
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import type { ModelUsagePage, WorkspaceUsage } from '#src/wire/usage.ts';
 import { ok } from '../reply/reply.ts';

@@ -2,7 +2,7 @@ import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
 import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
 import type { Workspaces } from '#src/auth/workspaces.ts';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { pathOf } from '#src/wire/paths.ts';
 import { created, noContent, ok } from '../reply/reply.ts';

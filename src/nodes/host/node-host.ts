@@ -6,6 +6,9 @@
 import { readFile } from 'node:fs/promises';
 import { availableParallelism, loadavg } from 'node:os';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/base/os/peer-process.ts';
+import { cutText } from '#src/base/text/cut-text.ts';
 import type { KernelHost } from '#src/confined/host/kernel-host.ts';
 import type { HostParts } from '#src/confined/host/kernel-host-options.ts';
 import { OomWatch } from '#src/confined/host/oom-watch.ts';
@@ -17,9 +20,6 @@ import {
   ZygoteProcess,
 } from '#src/confined/host/zygote-process.ts';
 import { asBoolean, asList, asNumber, asRecord, asText, isRecord } from '#src/confined/json-shape.ts';
-import { cutText } from '#src/core/cut-text.ts';
-import { unawaited } from '#src/core/unawaited.ts';
-import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/os/peer-process.ts';
 import {
   type Fields,
   LEASE_MS,

@@ -1,5 +1,5 @@
+import { shortenText } from '#src/base/text/compact-text.ts';
 import type { CellError } from '#src/confined/kernel/messages.ts';
-import { shortenText } from '#src/core/compact-text.ts';
 import { errorMessage } from '#src/outputs/error-text.ts';
 import type { RawOutput } from '#src/runs/run-output.ts';
 import { labelsOf } from '../cell-label.ts';

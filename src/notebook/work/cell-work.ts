@@ -1,5 +1,5 @@
 import type { WorkEnd } from '#machines/notebook-session.ts';
-import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
+import { type TraceContext, traceparentOf } from '#src/base/tracing/trace-context.ts';
 import type { CellResult } from '#src/wire/run.ts';
 import type { LiveNotebook } from '../live-notebook.ts';
 import type { NotebookView } from '../view.ts';

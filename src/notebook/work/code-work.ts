@@ -1,8 +1,8 @@
+import { shortenText } from '#src/base/text/compact-text.ts';
+import { type TraceContext, traceparentOf } from '#src/base/tracing/trace-context.ts';
 import type { CellError, CellOp, CellOutput } from '#src/confined/kernel/messages.ts';
-import { shortenText } from '#src/core/compact-text.ts';
 import { errorMessage } from '#src/outputs/error-text.ts';
 import { unbundle } from '#src/runs/run-output.ts';
-import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
 import type { EventData } from '#src/wire/events.ts';
 import type { CodeError, CodeResult } from '#src/wire/session.ts';
 import type { Store } from '#storage/store.ts';

@@ -1,5 +1,7 @@
 /** Follows one execution by the kernel's messages and reports, at its end, how every cell that it touched ended. */
 
+import type { Failure } from '#src/base/errors/errors.ts';
+import { shortenText } from '#src/base/text/compact-text.ts';
 import type {
   BridgeDone,
   BridgeWarning,
@@ -8,8 +10,6 @@ import type {
   Execution,
   KernelMessage,
 } from '#src/confined/kernel/messages.ts';
-import { shortenText } from '#src/core/compact-text.ts';
-import type { Failure } from '#src/core/errors.ts';
 import { errorMessage } from '#src/outputs/error-text.ts';
 import type { PrintedText } from '#src/runs/printed-text.ts';
 import { OutputShelf, omittedTextWarning } from '#src/runs/run-output.ts';

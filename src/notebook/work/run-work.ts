@@ -1,9 +1,9 @@
+import type { RunId } from '#src/base/ids.ts';
+import type { Log } from '#src/base/log/log.ts';
+import { type TraceContext, traceparentOf } from '#src/base/tracing/trace-context.ts';
 import type { Kernel } from '#src/confined/kernel/kernel.ts';
-import type { RunId } from '#src/core/ids.ts';
-import type { Log } from '#src/core/log.ts';
 import { OutputShelf } from '#src/runs/run-output.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import { type TraceContext, traceparentOf } from '#src/tracing/trace-context.ts';
 import type { CacheMode, RunOutput } from '#src/wire/run.ts';
 import type { Store } from '#storage/store.ts';
 import { configOf } from '../document.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { AppError } from '#src/core/errors.ts';
+import { AppError } from '#src/base/errors/errors.ts';
 import { connectionSchemaDocument, parseConnection } from '#src/datasource/connectors/connection-schema.ts';
 import { CONNECTORS } from '#src/datasource/connectors/registry.ts';
 

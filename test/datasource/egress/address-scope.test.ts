@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseHost } from '#src/core/ip-address.ts';
+import { parseHost } from '#src/base/net/ip-address.ts';
 import { type AddressScope, scopeOf } from '#src/datasource/egress/address-scope.ts';
 
 const OWN = new Set(['203.0.113.9', '2001:db8::9']);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import { dropInAllWorkers } from '#src/datasource/query/outdated.ts';
 import { openWorkers } from '../../cluster/identity-workers.ts';
 

@@ -1,7 +1,7 @@
 // own process: it measures the heap
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Principal } from '#src/core/principal.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
 import { Descriptions } from '#src/datasource/query/descriptions.ts';
 import {
   MAX_KEPT_CHARS,

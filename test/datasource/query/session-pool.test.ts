@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { WorkspaceId } from '#src/core/ids.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Session } from '#src/datasource/connectors/session.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
 import type { DatasourceRecord } from '#storage/records/datasources.ts';

@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
 import test from 'node:test';
-import { PACKAGE_ROOT } from '#src/core/package-root.ts';
+import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 import { type CallCounts, countCalls, described, total } from '#test/support/call-count.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

@@ -4,7 +4,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { type Log, openLog } from '#src/core/log.ts';
+import { type Log, openLog } from '#src/base/log/log.ts';
 import { openSharedStore, openStore } from '#storage/open-store.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';

@@ -1,6 +1,6 @@
 /** Servers that a connection names by a URL. */
-import type { Violation } from '#src/core/errors.ts';
-import { parseHost } from '#src/core/ip-address.ts';
+import type { Violation } from '#src/base/errors/errors.ts';
+import { parseHost } from '#src/base/net/ip-address.ts';
 import type { EgressRoute } from '../../egress/egress-route.ts';
 import { isCertificate, type TlsOptions } from '../../egress/tls-mode.ts';
 import { DatasourceFailure } from '../../failure.ts';

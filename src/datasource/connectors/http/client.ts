@@ -5,7 +5,7 @@ import { isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { parseHost } from '#src/core/ip-address.ts';
+import { parseHost } from '#src/base/net/ip-address.ts';
 import type { EgressRoute } from '../../egress/egress-route.ts';
 import type { TlsOptions } from '../../egress/tls-mode.ts';
 import { codeOf, DatasourceFailure } from '../../failure.ts';

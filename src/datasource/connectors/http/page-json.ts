@@ -3,9 +3,10 @@
  * `[],[],…` would otherwise become gigabytes of heap. Large pages are parsed in slices of the event
  * loop.
  */
-import { parseJson } from '#src/core/json/json-parse.ts';
-import { type JsonBounds, JsonScan, MAX_PIECE_BYTES } from '#src/core/json/json-scan.ts';
-import { atOnce, inSlices } from '#src/core/slices.ts';
+
+import { atOnce, inSlices } from '#src/base/async/slices.ts';
+import { parseJson } from '#src/base/json/json-parse.ts';
+import { type JsonBounds, JsonScan, MAX_PIECE_BYTES } from '#src/base/json/json-scan.ts';
 import { DatasourceFailure } from '../../failure.ts';
 import { markLongIntegers } from './long-integers.ts';
 

@@ -1,6 +1,6 @@
 /** Sessions with SQL Server. */
 import type { Socket } from 'node:net';
-import { parseHost } from '#src/core/ip-address.ts';
+import { parseHost } from '#src/base/net/ip-address.ts';
 import type { EgressRoute } from '../../egress/egress-route.ts';
 import { type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
 import { categoryOfSocketError, codeOf, DatasourceFailure, type FailureCategory } from '../../failure.ts';

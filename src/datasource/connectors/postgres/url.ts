@@ -3,7 +3,7 @@
  * take hosts, files and options from parameters and from its environment. Every parameter that is
  * not listed here is rejected.
  */
-import { parseHost } from '#src/core/ip-address.ts';
+import { parseHost } from '#src/base/net/ip-address.ts';
 import type { TlsMode } from '../../egress/tls-mode.ts';
 
 /** The parts of a connection string. */

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
+
+/**
+ * Pieces of work that last until the test ends them by name, and their names in the order in which
+ * they began.
+ */
+function workshop(semaphore: FairSemaphore) {
+  const begun: string[] = [];
+  const ends = new Map<string, (error?: Error) => void>();
+  const start = (key: string, name: string) =>
+    semaphore.pass(key, () => {
+      begun.push(name);
+      return new Promise<string>((resolve, reject) => {
+        ends.set(name, (error) => (error ? reject(error) : resolve(name)));
+      });
+    });
+  const end = async (name: string, work: Promise<unknown>, error?: Error) => {
+    ends.get(name)!(error);
+    await work.catch(() => undefined);
+  };
+  return { begun, start, end };
+}
+
+test('a key has a part of the places at once, and other keys get the rest', async () => {
+  const semaphore = new FairSemaphore({ width: 3, widthOfKey: 2, queueOfKey: 9 });
+  const { begun, start, end } = workshop(semaphore);
+  const hadRoom: boolean[] = [];
+  const works = ['a1', 'a2', 'a3', 'b1'].map((name) => {
+    hadRoom.push(semaphore.hasRoom(name[0]!));
+    return start(name[0]!, name);
+  });
+  await Promise.resolve();
+  assert.deepEqual(hadRoom, [true, true, false, true]);
+  assert.deepEqual(begun, ['a1', 'a2', 'b1']);
+  await end('b1', works[3]!);
+  assert.deepEqual(begun, ['a1', 'a2', 'b1'], 'a free place is not for a key that has its part');
+  await end('a1', works[0]!);
+  assert.deepEqual(begun, ['a1', 'a2', 'b1', 'a3']);
+});
+
+test('keys that wait take turns, each in the order of its arrival', async () => {
+  const { begun, start, end } = workshop(new FairSemaphore({ width: 1, widthOfKey: 1, queueOfKey: 9 }));
+  const names = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'];
+  const works = new Map(names.map((name) => [name, start(name[0]!, name)]));
+  for (let i = 0; i < names.length; i++) {
+    await Promise.resolve();
+    await end(begun[i]!, works.get(begun[i]!)!);
+  }
+  assert.deepEqual(begun, ['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
+});
+
+test('as much work of a key as the limit waits, more is refused, and other keys wait still', async () => {
+  const { begun, start, end } = workshop(new FairSemaphore({ width: 1, widthOfKey: 1, queueOfKey: 2 }));
+  const works = ['a1', 'a2', 'a3'].map((name) => start('a', name));
+  await assert.rejects(start('a', 'a4'), { code: 'unavailable' });
+  const other = start('b', 'b1');
+  await end('a1', works[0]!, new Error('broken'));
+  await assert.rejects(works[0]!, /broken/);
+  await end('a2', works[1]!);
+  await end('b1', other);
+  await end('a3', works[2]!);
+  assert.deepEqual(begun, ['a1', 'a2', 'b1', 'a3']);
+});
+
+test('work of one key leaves places and room in the queue for other keys, and the queue is limited in all', async () => {
+  const limits = { width: 2, widthOfKey: 1, queueOfKey: 2, queue: 3, refusal: 'Too many.' };
+  const semaphore = new FairSemaphore(limits);
+  const { begun, start, end } = workshop(semaphore);
+  const works = ['a1', 'a2', 'a3'].map((name) => start('a', name));
+  await assert.rejects(start('a', 'a4'), { code: 'unavailable', message: 'Too many.' });
+  const other = start('b', 'b1');
+  await Promise.resolve();
+  assert.deepEqual(begun, ['a1', 'b1']);
+  const waiting = start('c', 'c1');
+  await assert.rejects(start('d', 'd1'), { code: 'unavailable' });
+  await end('b1', other);
+  await Promise.resolve();
+  assert.deepEqual(begun, ['a1', 'b1', 'c1']);
+  const again = start('d', 'd1');
+  await end('a1', works[0]!);
+  await end('c1', waiting);
+  await Promise.resolve();
+  assert.deepEqual(begun.toSorted(), ['a1', 'a2', 'b1', 'c1', 'd1']);
+  await end('a2', works[1]!);
+  await end('d1', again);
+  await Promise.resolve();
+  await end('a3', works[2]!);
+});

@@ -1,0 +1,14 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { onUnawaitedFault, unawaited } from '#src/base/async/unawaited.ts';
+
+test('a rejection of a promise that nobody awaits is reported with its place, and one that resolves is not', async () => {
+  const faults: unknown[] = [];
+  using _listening = onUnawaitedFault((error, place) => faults.push([(error as Error).message, place]));
+  unawaited(Promise.resolve(), 'test: resolved');
+  unawaited(undefined, 'test: nothing to wait for');
+  const rejected = Promise.reject(new Error('EBUSY'));
+  unawaited(rejected, 'test: rejected');
+  await rejected.catch(() => undefined);
+  assert.deepEqual(faults, [['EBUSY', 'test: rejected']]);
+});
