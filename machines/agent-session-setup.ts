@@ -4,8 +4,8 @@ import type { Failure } from '#src/base/errors/errors.ts';
 import type { FailureCode } from '#src/base/errors/failures.ts';
 import type { Refusals } from '#src/base/errors/refusals.ts';
 import type { EnvironmentId, RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
-import type { AgentStatus } from '#src/wire/agent.ts';
-import type { TerminalStatus } from '#src/wire/run.ts';
+import type { AgentStatus } from '#src/contract/wire/agent.ts';
+import type { TerminalStatus } from '#src/contract/wire/run.ts';
 import {
   type Closer,
   closedNotice,

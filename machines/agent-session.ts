@@ -15,7 +15,7 @@
  * Stored: value and context. A stored `busy` claims work that died with the server: `restored` makes it `ready`.
  */
 import { raise, type SnapshotFrom } from 'xstate';
-import type { AgentStatus } from '#src/wire/agent.ts';
+import type { AgentStatus } from '#src/contract/wire/agent.ts';
 import {
   type AgentSessionContext,
   agentSessionSetup,

@@ -4,8 +4,8 @@ import type { Failure } from '#src/base/errors/errors.ts';
 import type { FailureCode } from '#src/base/errors/failures.ts';
 import type { Refusals } from '#src/base/errors/refusals.ts';
 import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/base/ids.ts';
-import type { TerminalStatus } from '#src/wire/run.ts';
-import type { SessionMode, SessionStatus } from '#src/wire/session.ts';
+import type { TerminalStatus } from '#src/contract/wire/run.ts';
+import type { SessionMode, SessionStatus } from '#src/contract/wire/session.ts';
 import {
   type Closer,
   closedNotice,

@@ -19,7 +19,7 @@
  * came from. A stored `live` claims a kernel that died with the server: `restored` starts another.
  */
 import type { SnapshotFrom } from 'xstate';
-import type { SessionStatus } from '#src/wire/session.ts';
+import type { SessionStatus } from '#src/contract/wire/session.ts';
 import {
   BROKEN,
   CLOSE_WORK,

@@ -14,7 +14,7 @@ import { emit, setup } from 'xstate';
 import type { Failure } from '#src/base/errors/errors.ts';
 import type { Refusals } from '#src/base/errors/refusals.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
-import type { RunKind, RunStatus, TerminalStatus } from '#src/wire/run.ts';
+import type { RunKind, RunStatus, TerminalStatus } from '#src/contract/wire/run.ts';
 
 /** All ways in which a run ends. The compiler rejects the list when an ending is missing. */
 const ENDS: readonly TerminalStatus[] = Object.values({

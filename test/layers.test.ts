@@ -21,12 +21,12 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/base/os': { values: [] },
   machines: { values: [], types: ['src/base'] },
   // Every shape that crosses the API, as a schema. Its types may be imported everywhere, so that no shape is declared twice.
-  'src/wire': { values: ['src/base', 'src/wire/paths.ts'] },
+  'src/contract/wire': { values: ['src/base', 'src/contract/wire/paths.ts'] },
   // Plain data, so that clients have it without a schema library.
-  'src/wire/paths.ts': { values: [] },
+  'src/contract/wire/paths.ts': { values: [] },
   // The choice of the representation in which an output is shown, for the server, the command line
   // and browsers.
-  'src/outputs': { values: [] },
+  'src/contract/outputs': { values: [] },
   storage: { values: ['src/base/os', 'src/base'] },
   // Metrics of the server. Every other folder may take them as a parameter.
   'src/base/metrics': { values: [] },
@@ -36,7 +36,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // The processes of a server: which worker is the home of a notebook, requests between workers, and the watchdog. Other folders
   // get the cluster as a parameter, so they import its types only.
   'src/cluster': { values: ['src/base/os', 'src/base', 'src/confined'], types: ['src/events'] },
-  'src/auth': { values: ['src/base', 'src/cluster', 'src/wire', 'storage'] },
+  'src/auth': { values: ['src/base', 'src/cluster', 'src/contract/wire', 'storage'] },
   'src/audit': { values: ['src/base', 'storage'] },
   'src/actors': {
     values: ['src/base', 'src/base/metrics', 'storage'],
@@ -61,7 +61,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'storage',
       'src/runs',
       'src/sessions',
-      'src/outputs',
+      'src/contract/outputs',
     ],
     types: ['src/actors', 'src/events', 'src/confined'],
   },
@@ -74,12 +74,12 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/events',
       'src/files',
       'src/notebook',
-      'src/wire',
+      'src/contract/wire',
     ],
     types: ['machines', 'src/actors', 'src/audit', 'src/packages', 'storage'],
   },
   'src/agent': {
-    values: ['src/base', 'src/base/tracing', 'machines', 'storage', 'src/sessions', 'src/outputs'],
+    values: ['src/base', 'src/base/tracing', 'machines', 'storage', 'src/sessions', 'src/contract/outputs'],
     types: ['src/actors', 'src/events', 'src/base/metrics', 'src/runs'],
   },
   'src/packages': { values: ['src/base', 'src/confined', 'storage'] },
@@ -95,8 +95,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/base',
       'src/base/metrics',
       'src/base/tracing',
-      'src/wire',
-      'src/wire/paths.ts',
+      'src/contract/wire',
+      'src/contract/wire/paths.ts',
       'src/runs',
       'storage',
     ],
@@ -117,16 +117,27 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   // MCP in front of the API: its tools are those of agents, and its requests those of a client.
   'src/mcp': {
-    values: ['src/base', 'src/agent', 'src/client', 'src/outputs', 'src/wire/paths.ts'],
+    values: [
+      'src/base',
+      'src/agent',
+      'src/contract/client',
+      'src/contract/outputs',
+      'src/contract/wire/paths.ts',
+    ],
     types: ['src/cluster', 'src/base/tracing'],
   },
   // Runs in browsers, and asks the server as any client does.
   'src/console': {
-    values: ['src/client', 'src/outputs', 'src/wire/paths.ts', 'src/base/text/duration-text.ts'],
+    values: [
+      'src/contract/client',
+      'src/contract/outputs',
+      'src/contract/wire/paths.ts',
+      'src/base/text/duration-text.ts',
+    ],
   },
   'src/base/config': { values: ['src/base/os', 'src/base'], types: ['src/base/config/config.ts'] },
   'src/base/config/config.ts': { values: ['src/base/config', 'src/base'] },
-  'src/client': { values: ['src/wire/paths.ts'], types: ['src/base'] },
+  'src/contract/client': { values: ['src/contract/wire/paths.ts'], types: ['src/base'] },
   // Backups, their restoration and verification.
   'src/maintenance': { values: ['src/base', 'src/datasource', 'storage'] },
   // Checks a machine in the way in which the server would use it.
@@ -138,8 +149,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/cli': {
     values: [
       'src/base',
-      'src/client',
-      'src/outputs',
+      'src/contract/client',
+      'src/contract/outputs',
       'src/base/config',
       'src/base/config/config.ts',
       'src/doctor',
@@ -250,7 +261,8 @@ test('no folder imports against the layering', () => {
     const [from, to] = [layerOf(file), layerOf(target)];
     if (!isOurs || from === to || target === CUTTING) return [];
     const { values, types = [] } = LAYERS[from] ?? { values: [] };
-    const allowed = values.includes(to) || (typeOnly && (to.startsWith('src/wire') || types.includes(to)));
+    const allowed =
+      values.includes(to) || (typeOnly && (to.startsWith('src/contract/wire') || types.includes(to)));
     return allowed ? [] : [`${file} → ${target}${typeOnly ? ' (types)' : ''}`];
   });
   assert.deepEqual(wrong, []);
@@ -350,7 +362,7 @@ test('every import exists, and other folders are reached through the import map'
 });
 
 /** Says what the package `troupe-client` exports, under the name that its users' tools expect. */
-const PACKAGE_ENTRY = 'src/client/index.ts';
+const PACKAGE_ENTRY = 'src/contract/client/index.ts';
 
 test('no file only re-exports, except for the entry of a package', () => {
   const barrels = FILES.filter((file) => {

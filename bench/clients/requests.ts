@@ -2,7 +2,7 @@
  * Reads a notebook by `fetch` and by the client in turn, and prints the processor time of a request of each as JSON: a process of its
  * own, so that nothing else is counted. Arguments: the address, the token, the workspace, the notebook, and the number of rounds.
  */
-import { Troupe } from '#src/client/troupe.ts';
+import { Troupe } from '#src/contract/client/troupe.ts';
 
 /** The microseconds of processor time that a request takes, one for each round. */
 export interface RequestCosts {

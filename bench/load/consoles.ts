@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { type Client, createClient } from '#src/client/client.ts';
+import { type Client, createClient } from '#src/contract/client/client.ts';
 import type { Endpoint } from '../wire.ts';
 
 interface Consoles {

@@ -88,7 +88,7 @@ function ratio(of: readonly number[], to: readonly number[]): number {
 
 /** Resolves with the JSON that a program prints. */
 async function output<T>(command: string, args: readonly string[]): Promise<T> {
-  const clientPython = join(ROOT, 'src/client-python');
+  const clientPython = join(ROOT, 'src/contract/client-python');
   const env = { ...process.env, PYTHONPATH: `${clientPython}:${join(clientPython, 'scripts')}` };
   const { stdout } = await promisify(execFile)(command, [...args], { env });
   return JSON.parse(stdout) as T;

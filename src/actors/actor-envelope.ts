@@ -1,5 +1,5 @@
 /** An event of an actor, as followers get it. */
-import type { ActorStreamEnvelope } from '#src/wire/actor.ts';
+import type { ActorStreamEnvelope } from '#src/contract/wire/actor.ts';
 import type { JoinedChange } from './actor-changes.ts';
 import { adviceOf } from './chart.ts';
 import { statePath } from './state-path.ts';

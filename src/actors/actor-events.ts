@@ -10,9 +10,9 @@
 
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { Pace } from '#src/base/time/pace.ts';
+import type { ActorCount, ActorStreamEnvelope } from '#src/contract/wire/actor.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { PublishedStream } from '#src/events/published-stream.ts';
-import type { ActorCount, ActorStreamEnvelope } from '#src/wire/actor.ts';
 import { ActorChanges } from './actor-changes.ts';
 import { envelopeOf } from './actor-envelope.ts';
 import { type ActorChoice, type ActorInterest, concerns, isSameChoice } from './actor-interest.ts';

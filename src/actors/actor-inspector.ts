@@ -1,7 +1,7 @@
 /** The operators' view of the actors of one kind. Nothing here restores an actor. */
 import type { AnyMachineSnapshot, AnyStateMachine, ContextFrom } from 'xstate';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { ActorDetail } from '#src/wire/actor.ts';
+import type { ActorDetail } from '#src/contract/wire/actor.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import type { ActorSnapshot } from '#storage/records/actor-snapshots.ts';
 import type { ActorDefinition, Peek } from './actor-definition.ts';

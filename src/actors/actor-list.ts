@@ -1,6 +1,6 @@
 /** Pages of actors for operators: from memory, in the order of kind and id, with counts by kind and state. */
 
-import type { Actor, ActorCount, ActorPage } from '#src/wire/actor.ts';
+import type { Actor, ActorCount, ActorPage } from '#src/contract/wire/actor.ts';
 import { type Inspectable, inspected } from './inspected-actor.ts';
 import { liesIn, statePath } from './state-path.ts';
 

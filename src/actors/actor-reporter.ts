@@ -4,7 +4,7 @@
  * the other worker has taken the last one, so the events of one actor stay in order.
  */
 import { Pace } from '#src/base/time/pace.ts';
-import type { ActorStreamEnvelope } from '#src/wire/actor.ts';
+import type { ActorStreamEnvelope } from '#src/contract/wire/actor.ts';
 import { ActorChanges, type JoinedChange } from './actor-changes.ts';
 import { envelopeOf } from './actor-envelope.ts';
 import { type ActorInterest, concerns } from './actor-interest.ts';

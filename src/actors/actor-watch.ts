@@ -1,4 +1,4 @@
-import type { Presence } from '#src/wire/actor.ts';
+import type { Presence } from '#src/contract/wire/actor.ts';
 import type { Inspectable } from './inspected-actor.ts';
 
 /** An event of an actor, reported in the turn in which it happens. */

@@ -1,4 +1,4 @@
-import type { Actor, ActorLink, Presence } from '#src/wire/actor.ts';
+import type { Actor, ActorLink, Presence } from '#src/contract/wire/actor.ts';
 import type { Address } from './address.ts';
 import { statePath } from './state-path.ts';
 import type { Trail } from './trail.ts';

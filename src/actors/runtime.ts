@@ -3,7 +3,7 @@ import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { Home } from '#src/cluster/slots.ts';
-import type { Actor, ActorCount, ActorDetail, ActorPage } from '#src/wire/actor.ts';
+import type { Actor, ActorCount, ActorDetail, ActorPage } from '#src/contract/wire/actor.ts';
 import type { Store } from '#storage/store.ts';
 import type { ActorDefinition } from './actor-definition.ts';
 import { ActorKind, type ActorMetrics } from './actor-kind.ts';

@@ -1,4 +1,4 @@
-import type { ActorTrailEntry } from '#src/wire/actor.ts';
+import type { ActorTrailEntry } from '#src/contract/wire/actor.ts';
 import { statePath } from './state-path.ts';
 
 const TRAIL_SLOTS = 32;

@@ -1,6 +1,6 @@
 /** Keeps the input of a model within its limit: first the oldest tool outputs are left out, then whole exchanges. */
 
-import type { ToolResultPart } from '#src/wire/agent.ts';
+import type { ToolResultPart } from '#src/contract/wire/agent.ts';
 import type { StoredEntry } from './entry.ts';
 import { MAX_SHOWN_IMAGES } from './messages.ts';
 

@@ -2,7 +2,7 @@
 
 import { atOnce } from '#src/base/async/slices.ts';
 import { isShortJson, writeJson } from '#src/base/json/json-write.ts';
-import type { AgentEntry, PromptOutcome, ToolCallPart, ToolResultPart } from '#src/wire/agent.ts';
+import type { AgentEntry, PromptOutcome, ToolCallPart, ToolResultPart } from '#src/contract/wire/agent.ts';
 import { type EncodedRecord, encodeRecordOfParts } from '#storage/codec.ts';
 import { type EntryRecord, entryRecords } from '#storage/records/conversations.ts';
 

@@ -6,10 +6,10 @@
 import type { EntryId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { newId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
+import type { AgentEntry, EntryPart, PromptOutcome } from '#src/contract/wire/agent.ts';
+import type { Envelope } from '#src/contract/wire/events.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import { piecesOfText } from '#src/sessions/event-size.ts';
-import type { AgentEntry, EntryPart, PromptOutcome } from '#src/wire/agent.ts';
-import type { Envelope } from '#src/wire/events.ts';
 import { type Asset, putAsset } from '#storage/records/assets.ts';
 import { entryRecords } from '#storage/records/conversations.ts';
 import type { Store } from '#storage/store.ts';

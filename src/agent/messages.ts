@@ -4,7 +4,7 @@
  * one result, the results of an answer are one message, and user and model take turns, beginning with the user.
  */
 import type { LanguageModelV3Message, SharedV3ProviderOptions } from '@ai-sdk/provider';
-import type { ShownImage, ToolResultPart } from '#src/wire/agent.ts';
+import type { ShownImage, ToolResultPart } from '#src/contract/wire/agent.ts';
 import { distinctIds, type ProviderData, ResultsOfAnswer, type StoredEntry, textOf } from './entry.ts';
 import { asData } from './tools/as-data.ts';
 

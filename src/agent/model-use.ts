@@ -3,7 +3,7 @@
 import { AppError } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import type { ModelUsage, ModelUsagePage } from '#src/wire/usage.ts';
+import type { ModelUsage, ModelUsagePage } from '#src/contract/wire/usage.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { checkCursor } from '#storage/lists/listing.ts';
 import { type ModelUseRecord, modelUse } from '#storage/records/model-use.ts';

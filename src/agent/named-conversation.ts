@@ -6,7 +6,7 @@
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { newId, type SessionId, type WorkspaceId } from '#src/base/ids.ts';
-import type { OpenAgentSession } from '#src/wire/agent.ts';
+import type { OpenAgentSession } from '#src/contract/wire/agent.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';
 import { type ConversationRecord, conversationRecords } from '#storage/records/conversations.ts';
 import type { Store } from '#storage/store.ts';

@@ -2,9 +2,10 @@
  * Entries of conversations as events carry them: long texts, inputs and outputs are cut, so that no frame has more than 1 MiB, the lowest
  * limit that clients are known to have. `GET …/entries` has all of them.
  */
+
+import type { AgentEntry, EntryPart, ToolCallPart, ToolResultPart } from '#src/contract/wire/agent.ts';
+import type { EventData } from '#src/contract/wire/events.ts';
 import { beginning, bytesOfJson, fits } from '#src/sessions/event-size.ts';
-import type { AgentEntry, EntryPart, ToolCallPart, ToolResultPart } from '#src/wire/agent.ts';
-import type { EventData } from '#src/wire/events.ts';
 
 /** The most bytes of the JSON of an entry that is sent as it is. */
 const MAX_ENTRY_BYTES = 512 * 1024;

@@ -1,7 +1,7 @@
 /** The output of a prompt in its run: texts and calls, in order. */
 
-import type { AgentEntry } from '#src/wire/agent.ts';
-import type { OutputPart } from '#src/wire/run.ts';
+import type { AgentEntry } from '#src/contract/wire/agent.ts';
+import type { OutputPart } from '#src/contract/wire/run.ts';
 import { callsOf, ResultsOfAnswer, textOf } from './entry.ts';
 
 export type Warning = Extract<OutputPart, { type: 'warning' }>;

@@ -7,7 +7,7 @@
  * A prompt that stopped at a limit was fine, and people resume it with a short “continue”. It is kept whole, with a note after it.
  */
 
-import type { AgentEntry, PromptOutcome } from '#src/wire/agent.ts';
+import type { AgentEntry, PromptOutcome } from '#src/contract/wire/agent.ts';
 import type { StoredEntry } from './entry.ts';
 import { asData } from './tools/as-data.ts';
 

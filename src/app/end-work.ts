@@ -1,6 +1,6 @@
 /** Ends the work of an app before its resources are closed. */
 import type { Failure } from '#src/base/errors/errors.ts';
-import type { ResyncReason } from '#src/wire/shape.ts';
+import type { ResyncReason } from '#src/contract/wire/shape.ts';
 import type { Store } from '#storage/store.ts';
 
 const STOPPING: Failure = {

@@ -12,6 +12,7 @@ import { AppError } from '#src/base/errors/errors.ts';
 import { VERSION } from '#src/base/install/version.ts';
 import type { Log } from '#src/base/log/log.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
+import type { Readiness } from '#src/contract/wire/health.ts';
 import {
   connectionComponent,
   connectionSchemaDocument,
@@ -77,7 +78,6 @@ import { NotebookPanels } from '#src/pages/notebook-panels.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import type { Environments } from '#src/sessions/environments.ts';
-import type { Readiness } from '#src/wire/health.ts';
 import type { Store } from '#storage/store.ts';
 import type { NotebookPlane } from './open-notebooks.ts';
 

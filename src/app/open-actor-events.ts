@@ -12,8 +12,8 @@ import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stac
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Cluster, WorkersChange } from '#src/cluster/cluster.ts';
+import type { ActorCount } from '#src/contract/wire/actor.ts';
 import { askWorkers } from '#src/operators/ask-workers.ts';
-import type { ActorCount } from '#src/wire/actor.ts';
 import type { Store } from '#storage/store.ts';
 
 export interface ActorEventsPorts {

@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import { connect, isIP, type Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AuditEntry } from '#src/wire/audit.ts';
+import type { AuditEntry } from '#src/contract/wire/audit.ts';
 
 /** An entry, with the workspace in whose audit it is. */
 export interface ForwardedEntry extends AuditEntry {

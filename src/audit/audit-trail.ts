@@ -7,8 +7,8 @@
 import type { Principal } from '#src/base/caller/principal.ts';
 import { firstIdAt, isIdOf, timeOfId, type WorkspaceId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import type { AuditEntry } from '#src/wire/audit.ts';
-import type { AuditFilters } from '#src/wire/lists.ts';
+import type { AuditEntry } from '#src/contract/wire/audit.ts';
+import type { AuditFilters } from '#src/contract/wire/lists.ts';
 import type { RecordKind } from '#storage/codec.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';
 import { checkCursor, idBounds, mergedEntries, type PageRequest, pageOf } from '#storage/lists/listing.ts';

@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '#src/base/caller/secret.ts';
 import { newId, type TokenId, type WorkspaceId } from '#src/base/ids.ts';
-import { SCOPES } from '#src/wire/identity.ts';
+import { SCOPES } from '#src/contract/wire/identity.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { bootstrapRecord, tokenHashes } from '#storage/records/identity.ts';

@@ -9,7 +9,7 @@ import type { Secret } from '#src/base/caller/secret.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import { newId, type TokenId, type UserId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import type { Scope } from '#src/wire/identity.ts';
+import type { Scope } from '#src/contract/wire/identity.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import {

@@ -10,7 +10,7 @@ import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { TokenId } from '#src/base/ids.ts';
 import { networkOf } from '#src/base/net/ip-address.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import type { AccessToken, Scope } from '#src/wire/identity.ts';
+import type { AccessToken, Scope } from '#src/contract/wire/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import {
   type CommandLineSignIn,

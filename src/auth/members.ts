@@ -6,7 +6,7 @@ import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { StateCheck } from '#src/base/errors/refusals.ts';
 import { isPlausibleId, type UserId, type WorkspaceId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import type { Member, MemberChange } from '#src/wire/identity.ts';
+import type { Member, MemberChange } from '#src/contract/wire/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/lists/listing.ts';
 import type { Listing } from '#storage/lists/page-builder.ts';

@@ -1,7 +1,7 @@
 import type { TokenHolder } from '#src/base/caller/principal.ts';
 import { notFound } from '#src/base/errors/errors.ts';
 import { isPlausibleId } from '#src/base/ids.ts';
-import type { OwnAccount, OwnWorkspace } from '#src/wire/identity.ts';
+import type { OwnAccount, OwnWorkspace } from '#src/contract/wire/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/lists/listing.ts';
 import {

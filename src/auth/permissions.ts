@@ -3,7 +3,7 @@
 import type { Principal, Requirements } from '#src/base/caller/principal.ts';
 import type { Role } from '#src/base/caller/role.ts';
 import { AppError } from '#src/base/errors/errors.ts';
-import type { Scope } from '#src/wire/identity.ts';
+import type { Scope } from '#src/contract/wire/identity.ts';
 
 const RUNTIME: readonly Scope[] = ['workspaceRuntime:connect'];
 const DATASOURCE: readonly Scope[] = ['workspaceRuntime:connect', 'datasource:read'];

@@ -5,7 +5,7 @@ import type { Secret } from '#src/base/caller/secret.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { isIdOf, type TokenId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import type { AccessToken, NewAccessToken } from '#src/wire/identity.ts';
+import type { AccessToken, NewAccessToken } from '#src/contract/wire/identity.ts';
 import { DAMAGED, readOrDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Entry } from '#storage/lists/committed-records.ts';

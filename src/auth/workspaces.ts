@@ -1,7 +1,7 @@
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { isPlausibleId, type WorkspaceId } from '#src/base/ids.ts';
-import type { Workspace } from '#src/wire/identity.ts';
+import type { Workspace } from '#src/contract/wire/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';
 import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/lists/listing.ts';

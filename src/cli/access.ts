@@ -10,7 +10,7 @@ import { Secret } from '#src/base/caller/secret.ts';
 import { isObeyed } from '#src/base/config/allowed-files.ts';
 import { type Config, type LoadedConfig, loadConfig } from '#src/base/config/config.ts';
 import { readServiceAccess } from '#src/base/config/service-access.ts';
-import { canBeToken, NO_TOKEN } from '#src/client/connection.ts';
+import { canBeToken, NO_TOKEN } from '#src/contract/client/connection.ts';
 import { lastServer, storedLogin } from './credentials.ts';
 import { CommandFailure, EXIT } from './exit-code.ts';
 

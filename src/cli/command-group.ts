@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Client } from '#src/client/client.ts';
+import type { Client } from '#src/contract/client/client.ts';
 import type { ScreenDevice } from './full-screen.ts';
 import type { Input } from './input.ts';
 import type { FileLinks } from './run/file-links.ts';

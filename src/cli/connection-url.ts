@@ -2,7 +2,7 @@
  * Makes a connection of a database's URL, as drivers and hosting services show it. The password is not part of the URL, because other
  * users can read the arguments of a command.
  */
-import type { DatasourceConnection } from '#src/wire/datasource.ts';
+import type { DatasourceConnection } from '#src/contract/wire/datasource.ts';
 import { CommandFailure, EXIT } from './exit-code.ts';
 
 /** The JSON Schema of one member of a connection, as far as it is used here. */

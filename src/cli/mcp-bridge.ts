@@ -2,7 +2,7 @@
  * Carries messages of the Model Context Protocol between a program that speaks it by lines, on standard input and output, and the
  * endpoint of a server. It reads as little of a message as possible, because the contents concern only the program and the server.
  */
-import { EventParser } from '#src/client/event-parser.ts';
+import { EventParser } from '#src/contract/client/event-parser.ts';
 import type { Access } from './access.ts';
 
 /** The members of a JSON-RPC message that the bridge reads. */

@@ -1,5 +1,5 @@
-import { ApiError, ConnectionError } from '#src/client/api-error.ts';
-import { type Client, createClient } from '#src/client/client.ts';
+import { ApiError, ConnectionError } from '#src/contract/client/api-error.ts';
+import { type Client, createClient } from '#src/contract/client/client.ts';
 import type { Access } from './access.ts';
 
 /** One finding about the server, with the same members as the doctor's findings about the machine. */

@@ -5,7 +5,7 @@
 import type { LocalModelAddress } from '#src/confined/children/local-model.ts';
 import type { ProcessEnd } from '#src/confined/exit-classification.ts';
 import type { HostHello, HostName, KernelPlace } from '#src/confined/host/zygote-process.ts';
-import type { Node, NodeInvitation, NodeList } from '#src/wire/nodes.ts';
+import type { Node, NodeInvitation, NodeList } from '#src/contract/wire/nodes.ts';
 import type { SlotTable } from './slots.ts';
 
 /** The argument with which the primary starts its workers. The number of the worker follows. */

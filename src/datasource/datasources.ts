@@ -15,7 +15,7 @@ import type {
   DatasourceReplacement,
   DatasourceWarning,
   NewDatasource,
-} from '#src/wire/datasource.ts';
+} from '#src/contract/wire/datasource.ts';
 import { checkCursor, type PageRequest } from '#storage/lists/listing.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/lists/sliced-listing.ts';
 import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/records/datasources.ts';

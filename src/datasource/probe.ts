@@ -2,7 +2,7 @@
  * Connection tests. A test ends within a deadline, with one of a few fixed sentences, however the database behaves.
  */
 import { anySignal } from '#src/base/async/any-signal.ts';
-import type { ConnectionTest, DatasourceWarning } from '#src/wire/datasource.ts';
+import type { ConnectionTest, DatasourceWarning } from '#src/contract/wire/datasource.ts';
 import type { Connection } from './connectors/connection-schema.ts';
 import { connectorOf } from './connectors/connection-schema.ts';
 import type { ConnectorContext, Session } from './connectors/session.ts';

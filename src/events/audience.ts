@@ -1,4 +1,4 @@
-import type { ResyncReason } from '#src/wire/shape.ts';
+import type { ResyncReason } from '#src/contract/wire/shape.ts';
 import { ActivityClock } from './activity-clock.ts';
 import { Backpressure } from './backpressure.ts';
 import type { ChunkRing } from './chunk-ring.ts';

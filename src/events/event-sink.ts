@@ -1,4 +1,4 @@
-import type { ResyncReason } from '#src/wire/shape.ts';
+import type { ResyncReason } from '#src/contract/wire/shape.ts';
 import type { Frameable } from './frame.ts';
 
 /**

@@ -2,7 +2,7 @@
  * A stream of another process, for the subscribers that are clients of this one. That process sends each subscriber its opening.
  * Live events arrive over one feed and are distributed here by the usual rules of a stream.
  */
-import type { ResyncReason } from '#src/wire/shape.ts';
+import type { ResyncReason } from '#src/contract/wire/shape.ts';
 import { Audience } from './audience.ts';
 import { ChunkRing } from './chunk-ring.ts';
 import type { EventSink, FeedHead, Subscription } from './event-sink.ts';

@@ -21,7 +21,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { inSlices } from '#src/base/async/slices.ts';
-import type { ResyncReason } from '#src/wire/shape.ts';
+import type { ResyncReason } from '#src/contract/wire/shape.ts';
 import { Audience } from './audience.ts';
 import { PAUSE_SHARE } from './backpressure.ts';
 import { type OpeningOptions, openingOf } from './catch-up.ts';

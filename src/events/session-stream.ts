@@ -1,4 +1,4 @@
-import type { Envelope } from '#src/wire/events.ts';
+import type { Envelope } from '#src/contract/wire/events.ts';
 import { PublishedStream, type PublishedStreamOptions } from './published-stream.ts';
 
 export interface SessionStreamOptions extends Omit<PublishedStreamOptions<Envelope>, 'replayed' | 'resync'> {

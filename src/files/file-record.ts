@@ -1,6 +1,6 @@
 /** An entry of a folder, in the form that requests see. */
 import type { BigIntStats } from 'node:fs';
-import type { FileEntry } from '#src/wire/files.ts';
+import type { FileEntry } from '#src/contract/wire/files.ts';
 
 /**
  * Returns the entity tag of a file in this state. Every write moves `ctime`, which programs cannot set; replacing the file

@@ -1,7 +1,7 @@
 /** Finds files and folders of a workspace by their names. */
 import { opendir } from 'node:fs/promises';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { FileEntry } from '#src/wire/files.ts';
+import type { FileEntry } from '#src/contract/wire/files.ts';
 import { fileFailure } from './file-failure.ts';
 import { isFileName } from './file-path.ts';
 import type { WorkspaceFiles } from './workspace-files.ts';

@@ -10,7 +10,7 @@ import { type FileHandle, lstat, open, rename, rmdir, unlink } from 'node:fs/pro
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { StateCheck } from '#src/base/errors/refusals.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { FileEntry } from '#src/wire/files.ts';
+import type { FileEntry } from '#src/contract/wire/files.ts';
 import { countFiles, type FileCount } from './file-count.ts';
 import { fileFailure, notAFile } from './file-failure.ts';
 import { parseFilePath, UPLOAD_PREFIX } from './file-path.ts';

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
-import type { READ_CONDITION } from '#src/wire/operations/parts.ts';
+import type { READ_CONDITION } from '#src/contract/wire/operations/parts.ts';
 import { contentTag, isKnown } from './reply/entity-tag.ts';
 import { type BytesReply, type EmptyReply, type SharedForms, sharedDocument } from './reply/reply.ts';
 

@@ -7,9 +7,9 @@ import type { PageCredential } from '#src/base/caller/page-access.ts';
 import type { Principal, TokenHolder } from '#src/base/caller/principal.ts';
 import type { ErrorCode } from '#src/base/errors/errors.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
-import type { QuerySchema, ResponseSpec } from '#src/wire/operations/operation.ts';
-import type { Method, ParamNames } from '#src/wire/paths.ts';
-import type { Wire } from '#src/wire/shape.ts';
+import type { QuerySchema, ResponseSpec } from '#src/contract/wire/operations/operation.ts';
+import type { Method, ParamNames } from '#src/contract/wire/paths.ts';
+import type { Wire } from '#src/contract/wire/shape.ts';
 import type { BytesReply, EmptyReply, Reply } from './reply/reply.ts';
 
 /** The cookie of a notebook's page. */

@@ -4,7 +4,7 @@
  */
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
-import type { Method } from '#src/wire/paths.ts';
+import type { Method } from '#src/contract/wire/paths.ts';
 import { AdmittedRequest, type PreparedRoute, prepareRoute } from './edge/admission.ts';
 import { AuthThrottle } from './edge/auth-throttle.ts';
 import { BodyMemory } from './edge/body-memory.ts';

@@ -1,5 +1,5 @@
 /** Edits of cells, as models write them, as changes of an open notebook. */
-import type { CellChange } from '#src/wire/cell-changes.ts';
+import type { CellChange } from '#src/contract/wire/cell-changes.ts';
 
 /** An edit. `version` is that of the cell as the model has read it, so that the edit overwrites nothing that the model has not seen. */
 export type CellEdit =

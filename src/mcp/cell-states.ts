@@ -1,5 +1,5 @@
-import type { RegisteredCell, StreamEvent } from '#src/wire/events.ts';
-import type { Output } from '#src/wire/output.ts';
+import type { RegisteredCell, StreamEvent } from '#src/contract/wire/events.ts';
+import type { Output } from '#src/contract/wire/output.ts';
 
 interface CellState {
   status: string;

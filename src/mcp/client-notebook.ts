@@ -6,12 +6,12 @@ import type {
   OpenNotebook,
   PythonResult,
 } from '#src/agent/tools/notebook-access.ts';
-import { ApiError } from '#src/client/api-error.ts';
-import { valueOfAsset } from '#src/outputs/asset-value.ts';
-import { preferred } from '#src/outputs/representation.ts';
-import type { CellChange, ChangedCells } from '#src/wire/cell-changes.ts';
-import type { Output } from '#src/wire/output.ts';
-import type { NotebookRun } from '#src/wire/run.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import { valueOfAsset } from '#src/contract/outputs/asset-value.ts';
+import { preferred } from '#src/contract/outputs/representation.ts';
+import type { CellChange, ChangedCells } from '#src/contract/wire/cell-changes.ts';
+import type { Output } from '#src/contract/wire/output.ts';
+import type { NotebookRun } from '#src/contract/wire/run.ts';
 import { CellStates } from './cell-states.ts';
 import { Deadline } from './deadline.ts';
 import type { McpCall } from './mcp-call.ts';

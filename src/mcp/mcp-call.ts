@@ -1,8 +1,8 @@
 /** One tool call of an MCP client, with its caller, its notebook and its time limit. */
 import type { ToolCall } from '#src/agent/tools/tool.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
-import type { Client } from '#src/client/client.ts';
-import type { Connection } from '#src/client/connection.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { Connection } from '#src/contract/client/connection.ts';
 
 /** The caller of tools. */
 export interface McpCaller {

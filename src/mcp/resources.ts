@@ -8,8 +8,8 @@ import { AppError } from '#src/base/errors/errors.ts';
 import { writeJson } from '#src/base/json/json-write.ts';
 import { joined } from '#src/base/text/joined-bytes.ts';
 import { decodeUtf8 } from '#src/base/text/utf8.ts';
-import { ApiError } from '#src/client/api-error.ts';
-import { pathOf } from '#src/wire/paths.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import { pathOf } from '#src/contract/wire/paths.ts';
 import type { McpCaller } from './mcp-call.ts';
 
 const PYTHON = 'text/x-python';

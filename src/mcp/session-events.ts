@@ -3,9 +3,9 @@
 import { inSlices } from '#src/base/async/slices.ts';
 import { parseTrustedJson } from '#src/base/json/json-parse.ts';
 import { joined } from '#src/base/text/joined-bytes.ts';
-import { ApiError } from '#src/client/api-error.ts';
-import type { StreamEvent } from '#src/wire/events.ts';
-import { pathOf } from '#src/wire/paths.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { StreamEvent } from '#src/contract/wire/events.ts';
+import { pathOf } from '#src/contract/wire/paths.ts';
 import type { McpCall } from './mcp-call.ts';
 
 const LINE_END = 0x0a;

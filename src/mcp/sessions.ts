@@ -4,8 +4,8 @@
  */
 
 import { AppError } from '#src/base/errors/errors.ts';
-import { ApiError } from '#src/client/api-error.ts';
-import type { NotebookSession } from '#src/wire/session.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { NotebookSession } from '#src/contract/wire/session.ts';
 import type { McpCall } from './mcp-call.ts';
 
 interface SessionCall extends Pick<McpCall, 'client' | 'signal' | 'report'> {

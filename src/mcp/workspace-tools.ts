@@ -2,9 +2,9 @@
 import Type from 'typebox';
 import { cellsOutcome } from '#src/agent/tools/notebook-tools.ts';
 import { completed, cut, defineTool, failed, type Tool, type ToolOutcome } from '#src/agent/tools/tool.ts';
-import { ApiError } from '#src/client/api-error.ts';
-import type { ChangedCells } from '#src/wire/cell-changes.ts';
-import type { NotebookSession } from '#src/wire/session.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { ChangedCells } from '#src/contract/wire/cell-changes.ts';
+import type { NotebookSession } from '#src/contract/wire/session.ts';
 import { type CellEdit, changeOf } from './cell-edits.ts';
 import { awaitRun, ClientNotebook } from './client-notebook.ts';
 import { Deadline } from './deadline.ts';

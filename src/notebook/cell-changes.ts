@@ -1,5 +1,5 @@
 import type { CellOp, CellOutput } from '#src/confined/kernel/messages.ts';
-import type { ShownStatus } from '#src/wire/session.ts';
+import type { ShownStatus } from '#src/contract/wire/session.ts';
 import { isConsoleText, type NotebookEvent, opEvents, textEvents } from './cell-events.ts';
 import { shownStatus, type ViewCell } from './view.ts';
 

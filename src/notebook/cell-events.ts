@@ -1,8 +1,8 @@
 /** Builds the events about cells. */
 
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import type { Envelope, EventData, EventType, RegisteredCell } from '#src/contract/wire/events.ts';
 import { piecesOfText } from '#src/sessions/event-size.ts';
-import type { Envelope, EventData, EventType, RegisteredCell } from '#src/wire/events.ts';
 import type { VariableGraph } from './dependencies.ts';
 import { configOf } from './document.ts';
 import { streamedOps } from './streamed-outputs.ts';

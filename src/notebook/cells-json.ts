@@ -6,7 +6,7 @@
 import { atOnce } from '#src/base/async/slices.ts';
 import { EncodedJson, isShortJson, writeJson } from '#src/base/json/json-write.ts';
 import { encodeLongString, isLongString, type LongString } from '#src/base/json/prepared-strings.ts';
-import type { Cell } from '#src/wire/notebook.ts';
+import type { Cell } from '#src/contract/wire/notebook.ts';
 
 const known = new WeakMap<Cell, readonly Uint8Array[]>();
 const longCodes = new WeakMap<Cell, LongString>();

@@ -1,6 +1,6 @@
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
-import type { CodeResult } from '#src/wire/session.ts';
+import type { CodeResult } from '#src/contract/wire/session.ts';
 import type { Store } from '#storage/store.ts';
 import type { LiveNotebooks } from './live-notebooks.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';

@@ -1,8 +1,8 @@
 /** A notebook in its stored form and in the API, and the pure edits on it. */
 import { AppError } from '#src/base/errors/errors.ts';
 import type { NotebookId } from '#src/base/ids.ts';
-import type { Cell, Notebook, Serialization, SerializationInput } from '#src/wire/notebook.ts';
-import type { CellChanges } from '#src/wire/run.ts';
+import type { Cell, Notebook, Serialization, SerializationInput } from '#src/contract/wire/notebook.ts';
+import type { CellChanges } from '#src/contract/wire/run.ts';
 
 export interface NotebookDocument extends Omit<Notebook, 'id' | 'title' | 'url'> {
   readonly id: NotebookId;

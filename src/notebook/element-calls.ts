@@ -13,7 +13,7 @@ import type {
   FunctionResult,
   SetUiValues,
   UiValuesResult,
-} from '#src/wire/interaction.ts';
+} from '#src/contract/wire/interaction.ts';
 import type { Store } from '#storage/store.ts';
 import { charsOfValue } from './held-chars.ts';
 import type { LiveNotebook } from './live-notebook.ts';

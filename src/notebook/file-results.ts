@@ -3,7 +3,7 @@
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { ConvertRequest } from '#src/confined/children/convert.ts';
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
-import type { Cell } from '#src/wire/notebook.ts';
+import type { Cell } from '#src/contract/wire/notebook.ts';
 import type { Store } from '#storage/store.ts';
 import { outputsOf, type SavedOutput } from './saved-outputs.ts';
 

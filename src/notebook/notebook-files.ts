@@ -15,7 +15,7 @@ import type {
   ConvertResult,
   PipRequirements,
 } from '#src/confined/children/convert.ts';
-import type { ImportWarning } from '#src/wire/notebook.ts';
+import type { ImportWarning } from '#src/contract/wire/notebook.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { titleOf } from './document.ts';

@@ -8,7 +8,7 @@ import { notFound } from '#src/base/errors/errors.ts';
 import { refuseOverQuota } from '#src/base/errors/quota.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import type { NotebookSecret } from '#src/wire/notebook.ts';
+import type { NotebookSecret } from '#src/contract/wire/notebook.ts';
 import {
   type NotebookSecretsRecord,
   notebookSecretRecords,

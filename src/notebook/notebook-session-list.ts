@@ -5,7 +5,7 @@
 import { isIdOf, timeText, type WorkspaceId } from '#src/base/ids.ts';
 import type { NotebookUrl } from '#src/base/json/notebook-url.ts';
 import { metadataFilter, shownMetadata } from '#src/base/metadata-filter.ts';
-import type { NotebookSessionFilters, NotebookSessionSummary } from '#src/wire/lists.ts';
+import type { NotebookSessionFilters, NotebookSessionSummary } from '#src/contract/wire/lists.ts';
 import { checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/lists/listing.ts';
 import type { Listing } from '#storage/lists/page-builder.ts';
 import { idAt } from '#storage/lists/places.ts';

@@ -9,7 +9,7 @@ import {
 import type { Peek } from '#src/actors/actor-definition.ts';
 import { shownMetadata } from '#src/base/metadata-filter.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import type { NotebookSession, SessionStatus, Startup } from '#src/wire/session.ts';
+import type { NotebookSession, SessionStatus, Startup } from '#src/contract/wire/session.ts';
 import { configOf } from './document.ts';
 import { shownStatus, type ViewCell } from './view.ts';
 

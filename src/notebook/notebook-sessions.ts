@@ -15,11 +15,11 @@ import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } fr
 import type { NotebookUrl } from '#src/base/json/notebook-url.ts';
 import { happensWithin } from '#src/base/time/happens-within.ts';
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import type { Envelope } from '#src/contract/wire/events.ts';
+import type { NotebookSession, SessionMode } from '#src/contract/wire/session.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { EnvironmentActors } from '#src/sessions/environments.ts';
 import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';
-import type { Envelope } from '#src/wire/events.ts';
-import type { NotebookSession, SessionMode } from '#src/wire/session.ts';
 import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { replayOf } from './cell-events.ts';

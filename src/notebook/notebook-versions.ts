@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { MAX_VERSIONS, MAX_VERSIONS_BYTES, VERSION_MS } from '#src/base/version-limits.ts';
-import type { NotebookVersion } from '#src/wire/notebook.ts';
+import type { NotebookVersion } from '#src/contract/wire/notebook.ts';
 import { type EncodedRecord, encodeBytesRecord } from '#storage/codec.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import {

@@ -6,7 +6,7 @@ import type { EnvironmentId, WorkspaceId } from '#src/base/ids.ts';
 import { happensWithin } from '#src/base/time/happens-within.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
-import type { CodeResult } from '#src/wire/session.ts';
+import type { CodeResult } from '#src/contract/wire/session.ts';
 import type { Store } from '#storage/store.ts';
 import type { CodeCalls } from './code-calls.ts';
 import { configOf } from './document.ts';

@@ -6,9 +6,9 @@
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { isLongString } from '#src/base/json/prepared-strings.ts';
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import type { Cell } from '#src/contract/wire/notebook.ts';
 import { OutputContents, textOf } from '#src/runs/output-content.ts';
 import { bundleOf, MAX_INLINE_BYTES } from '#src/runs/run-output.ts';
-import type { Cell } from '#src/wire/notebook.ts';
 import { DamagedRecord } from '#storage/codec.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { type BlobScope, blobRecords, releaseBlob, useBlob } from '#storage/records/blobs.ts';

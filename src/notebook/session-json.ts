@@ -5,7 +5,7 @@
 
 import { MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
 import { isShortJson } from '#src/base/json/json-write.ts';
-import type { NotebookSession } from '#src/wire/session.ts';
+import type { NotebookSession } from '#src/contract/wire/session.ts';
 import { configOf } from './document.ts';
 import { type SessionPeek, sessionRecord } from './notebook-session-record.ts';
 import { shownStatus, type ViewCell } from './view.ts';

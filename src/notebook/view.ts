@@ -4,8 +4,8 @@
  * kernels; `kernelLost` notes that one is gone.
  */
 import type { BridgeDone, CellError, CellOp, CellOutput, CellStatus } from '#src/confined/kernel/messages.ts';
-import type { Cell } from '#src/wire/notebook.ts';
-import type { ShownStatus } from '#src/wire/session.ts';
+import type { Cell } from '#src/contract/wire/notebook.ts';
+import type { ShownStatus } from '#src/contract/wire/session.ts';
 import { ConsoleTail } from './console-tail.ts';
 import { Dependencies, type VariableGraph } from './dependencies.ts';
 import { configOf } from './document.ts';

@@ -7,8 +7,8 @@ import { mergePages } from '#src/actors/actor-list.ts';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Cluster } from '#src/cluster/cluster.ts';
+import type { ActorPage } from '#src/contract/wire/actor.ts';
 import type { ActorInspection, ActorListing } from '#src/http/routes/actors.ts';
-import type { ActorPage } from '#src/wire/actor.ts';
 import type { Store } from '#storage/store.ts';
 import { askWorkers } from './ask-workers.ts';
 

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { RecentLines } from '#src/base/log/recent-lines.ts';
 import { mergeMetrics } from '#src/base/metrics/merged-metrics.ts';
 import type { Cluster, Topic } from '#src/cluster/cluster.ts';
-import type { ServerLog, ServerState } from '#src/wire/server.ts';
+import type { ServerLog, ServerState } from '#src/contract/wire/server.ts';
 import { MAX_WAIT_MS } from './ask-workers.ts';
 import { mergeStates } from './cluster-state.ts';
 

@@ -1,5 +1,5 @@
 /** Adds up the states of the workers of one server. */
-import type { ServerState, WorkerState } from '#src/wire/server.ts';
+import type { ServerState, WorkerState } from '#src/contract/wire/server.ts';
 
 /** One worker's share of the server's state. */
 export interface StateOfWorker {

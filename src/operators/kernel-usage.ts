@@ -1,5 +1,5 @@
 import { timestamp } from '#src/base/time/clock.ts';
-import type { KernelUsage } from '#src/wire/server.ts';
+import type { KernelUsage } from '#src/contract/wire/server.ts';
 import { beginningOf, type ProcessFact, type ProcessTable, readProcesses } from './process-table.ts';
 
 /** A kernel that has a process. */

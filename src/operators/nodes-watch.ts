@@ -1,5 +1,5 @@
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
-import type { NodeList } from '#src/wire/nodes.ts';
+import type { NodeList } from '#src/contract/wire/nodes.ts';
 
 /** How often the nodes are looked at. */
 const LOOK_MS = 2000;

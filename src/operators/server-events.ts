@@ -5,9 +5,9 @@
 
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { Log } from '#src/base/log/log.ts';
+import type { ServerFacts, ServerLoad, ServerStreamEnvelope } from '#src/contract/wire/server.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { PublishedStream } from '#src/events/published-stream.ts';
-import type { ServerFacts, ServerLoad, ServerStreamEnvelope } from '#src/wire/server.ts';
 
 export type ServerStream = PublishedStream<ServerStreamEnvelope>;
 

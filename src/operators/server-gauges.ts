@@ -10,8 +10,8 @@ import { addProcessGauges } from '#src/base/metrics/process-gauges.ts';
 import type { Sample } from '#src/base/metrics/registry.ts';
 import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { KernelHost } from '#src/confined/host/kernel-host.ts';
+import type { NodeList } from '#src/contract/wire/nodes.ts';
 import type { BackupStatus } from '#src/maintenance/backup-schedule.ts';
-import type { NodeList } from '#src/wire/nodes.ts';
 import type { Store } from '#storage/store.ts';
 import type { KernelSampler } from './kernel-usage.ts';
 

@@ -13,7 +13,7 @@ import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { WatchedDelay } from '#src/base/metrics/watched-delay.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { KernelHost } from '#src/confined/host/kernel-host.ts';
-import type { KernelUsage, ServerFacts, ServerLoad, ServerState } from '#src/wire/server.ts';
+import type { KernelUsage, ServerFacts, ServerLoad, ServerState } from '#src/contract/wire/server.ts';
 import type { Store } from '#storage/store.ts';
 import type { KernelSample, KernelSampler } from './kernel-usage.ts';
 

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import type { StoredUsage } from '#src/wire/usage.ts';
+import type { StoredUsage } from '#src/contract/wire/usage.ts';
 import type { Key } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
 

@@ -12,7 +12,7 @@ import type {
   PackageInstallation,
   WorkspacePackage,
   WorkspacePackageList,
-} from '#src/wire/packages.ts';
+} from '#src/contract/wire/packages.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { type WorkspacePackagesRecord, workspacePackageRecords } from '#storage/records/packages.ts';
 import type { Store } from '#storage/store.ts';

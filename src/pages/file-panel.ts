@@ -7,12 +7,12 @@ import { inSlices } from '#src/base/async/slices.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { encodeUtf8 } from '#src/base/text/utf8.ts';
 import { asBoolean, asNumber, asOneOf, asText, orNull, textUpTo } from '#src/confined/json-shape.ts';
+import type { FileEntry } from '#src/contract/wire/files.ts';
 import { listFiles } from '#src/files/file-list.ts';
 import { parseFilePath } from '#src/files/file-path.ts';
 import { searchFiles } from '#src/files/file-search.ts';
 import { readUpTo } from '#src/files/read-up-to.ts';
 import type { WorkspaceFiles } from '#src/files/workspace-files.ts';
-import type { FileEntry } from '#src/wire/files.ts';
 import { outcomeOf, type PanelCall, type PanelOperation } from './panel.ts';
 
 /** The files, and how their types are told. */

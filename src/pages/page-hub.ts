@@ -3,6 +3,8 @@ import { AppError } from '#src/base/errors/errors.ts';
 import { isShortJson } from '#src/base/json/json-write.ts';
 import type { CompletionRequest, ElementCommand, Kernel } from '#src/confined/kernel/kernel.ts';
 import type { DocumentChange, KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { NotebookPlace } from '#src/contract/wire/presence.ts';
+import type { SessionMode } from '#src/contract/wire/session.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import {
   type ChangeAuthor,
@@ -12,8 +14,6 @@ import {
 } from '#src/notebook/live-notebook.ts';
 import { offeredPackages } from '#src/notebook/missing-packages.ts';
 import { SCRATCH, type ViewCell } from '#src/notebook/view.ts';
-import type { NotebookPlace } from '#src/wire/presence.ts';
-import type { SessionMode } from '#src/wire/session.ts';
 import { EchoFilter } from './echo-filter.ts';
 import { escapeHtml } from './page-html.ts';
 import { layoutFile, layoutOf, type PageLayout } from './page-layout.ts';

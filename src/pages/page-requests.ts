@@ -16,11 +16,11 @@ import {
 import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
 import { asDocumentChange } from '#src/confined/kernel/message-decoders.ts';
 import type { CellConfig, DocumentChange } from '#src/confined/kernel/messages.ts';
+import { MAX_VARIABLE_CHARS, SECRET_NAME } from '#src/contract/wire/notebook.ts';
 import { configOf, withConfig } from '#src/notebook/document.ts';
 import { type LiveNotebook, MAX_APP_OPTIONS_CHARS } from '#src/notebook/live-notebook.ts';
 import type { ExportRequest, NotebookFile, WritableFormat } from '#src/notebook/notebook-files.ts';
 import { MAX_CELLS, MAX_CODE_CHARS } from '#src/notebook/view.ts';
-import { MAX_VARIABLE_CHARS, SECRET_NAME } from '#src/wire/notebook.ts';
 import type { PageCaller, PageHub } from './page-hub.ts';
 import { asPageLayout } from './page-layout.ts';
 

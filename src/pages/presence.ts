@@ -2,10 +2,6 @@ import { allows, type PageAccess } from '#src/base/caller/page-access.ts';
 import { cutText } from '#src/base/text/cut-text.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { DocumentChange } from '#src/confined/kernel/messages.ts';
-import type { EventSink, Subscription } from '#src/events/event-sink.ts';
-import { dataFrame } from '#src/events/frame.ts';
-import { configOf } from '#src/notebook/document.ts';
-import type { ChangeAuthor, LiveNotebook } from '#src/notebook/live-notebook.ts';
 import type {
   AuthorChanges,
   ChangedCell,
@@ -13,7 +9,11 @@ import type {
   NotebookPresence,
   PresentAgent,
   PresentPerson,
-} from '#src/wire/presence.ts';
+} from '#src/contract/wire/presence.ts';
+import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+import { dataFrame } from '#src/events/frame.ts';
+import { configOf } from '#src/notebook/document.ts';
+import type { ChangeAuthor, LiveNotebook } from '#src/notebook/live-notebook.ts';
 import { PageStream, type PageStreamPorts } from './page-stream.ts';
 
 /** How many people are named. */

@@ -3,9 +3,9 @@
  * of the notebooks and conversations that are at home in it, and skips the others.
  */
 import { firstIdAt, type WorkspaceId } from '#src/base/ids.ts';
+import type { RunKind } from '#src/contract/wire/run.ts';
 import type { RunDeletion } from '#src/runs/run-deletion.ts';
 import { listOf } from '#src/runs/run-lists.ts';
-import type { RunKind } from '#src/wire/run.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import type { Page } from '#storage/lists/committed-records.ts';
 import { runIndex, trimmedRuns } from '#storage/records/runs.ts';

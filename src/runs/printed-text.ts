@@ -3,8 +3,8 @@
  * the run ends, the run still shows the text that its cells printed, up to the last second.
  */
 import type { RunId, WorkspaceId } from '#src/base/ids.ts';
-import type { Output } from '#src/wire/output.ts';
-import type { OutputPart, RunOutput } from '#src/wire/run.ts';
+import type { Output } from '#src/contract/wire/output.ts';
+import type { OutputPart, RunOutput } from '#src/contract/wire/run.ts';
 import { type PrintedTextRecord, printedTexts } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';

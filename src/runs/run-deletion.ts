@@ -4,7 +4,7 @@
  */
 import { notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { RunKind } from '#src/wire/run.ts';
+import type { RunKind } from '#src/contract/wire/run.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { assetRecords, removeAsset } from '#storage/records/assets.ts';
 import { runIndex, runRecords, runSummaries, trimmedRuns } from '#storage/records/runs.ts';

@@ -4,7 +4,7 @@ import { atOnce, MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
 import type { Failure } from '#src/base/errors/errors.ts';
 import type { RunId, SessionId } from '#src/base/ids.ts';
 import { EncodedJson, isShortJson, writeJson } from '#src/base/json/json-write.ts';
-import type { RunKind, RunStatus } from '#src/wire/run.ts';
+import type { RunKind, RunStatus } from '#src/contract/wire/run.ts';
 import { type EncodedRecord, encodeRecord, encodeRecordOfParts } from '#storage/codec.ts';
 import { type RunRecord, runRecords } from '#storage/records/runs.ts';
 

@@ -5,8 +5,8 @@
 import { RUN_STATUSES } from '#machines/run.ts';
 import { isIdOf, type WorkspaceId } from '#src/base/ids.ts';
 import { metadataFilter } from '#src/base/metadata-filter.ts';
-import type { RunFilters } from '#src/wire/lists.ts';
-import type { RunKind, RunStatus } from '#src/wire/run.ts';
+import type { RunFilters } from '#src/contract/wire/lists.ts';
+import type { RunKind, RunStatus } from '#src/contract/wire/run.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import type { Entry, Page } from '#storage/lists/committed-records.ts';
 import {

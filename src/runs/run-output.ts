@@ -1,7 +1,7 @@
 /** The stored output of a run: parts in the record, and assets for outputs that are too large for it. */
 import { type AssetId, newId } from '#src/base/ids.ts';
-import type { Output } from '#src/wire/output.ts';
-import type { OutputPart } from '#src/wire/run.ts';
+import type { Output } from '#src/contract/wire/output.ts';
+import type { OutputPart } from '#src/contract/wire/run.ts';
 import type { Asset } from '#storage/records/assets.ts';
 import { OutputContents } from './output-content.ts';
 

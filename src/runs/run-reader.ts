@@ -4,7 +4,7 @@ import type { ActorKind } from '#src/actors/actor-kind.ts';
 import { notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
-import type { RunKind, RunOutput, RunStatus } from '#src/wire/run.ts';
+import type { RunKind, RunOutput, RunStatus } from '#src/contract/wire/run.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/lists/sliced-listing.ts';
 import { type Asset, readAsset } from '#storage/records/assets.ts';

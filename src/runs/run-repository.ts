@@ -16,7 +16,7 @@ import { timestamp } from '#src/base/time/clock.ts';
 import { happensWithin } from '#src/base/time/happens-within.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { Tracer } from '#src/base/tracing/tracer.ts';
-import type { RunKind, TerminalStatus } from '#src/wire/run.ts';
+import type { RunKind, TerminalStatus } from '#src/contract/wire/run.ts';
 import { type Asset, putAsset } from '#storage/records/assets.ts';
 import { type RunIndexEntry, type RunRecord, runRecords, runSummaries } from '#storage/records/runs.ts';
 import { NO_LIMITS } from '#storage/records/workspace-limits.ts';

@@ -1,7 +1,7 @@
 import type { ActorId } from '#src/actors/address.ts';
 import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
+import type { Envelope } from '#src/contract/wire/events.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
-import type { Envelope } from '#src/wire/events.ts';
 import { KeptStreams } from './kept-streams.ts';
 
 /**

@@ -2,12 +2,12 @@ import type { SessionNotice } from '#machines/any-session.ts';
 import type { ActorId } from '#src/actors/address.ts';
 import type { Failure } from '#src/base/errors/errors.ts';
 import { timestamp } from '#src/base/time/clock.ts';
+import type { Envelope } from '#src/contract/wire/events.ts';
+import type { RunKind } from '#src/contract/wire/run.ts';
+import type { ResyncReason } from '#src/contract/wire/shape.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import type { SessionStream } from '#src/events/session-stream.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
-import type { Envelope } from '#src/wire/events.ts';
-import type { RunKind } from '#src/wire/run.ts';
-import type { ResyncReason } from '#src/wire/shape.ts';
 import { closedEvent, type LiveSession, type LiveSessions } from './live-sessions.ts';
 
 /** The actors of one kind of session, with the members that both kinds have. */

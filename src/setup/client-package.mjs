@@ -1,4 +1,4 @@
-// `npm run pack:client`: makes the package `troupe-client` from src/client. dist/client has its contents: one module for Node.js and
+// `npm run pack:client`: makes the package `troupe-client` from src/contract/client. dist/client has its contents: one module for Node.js and
 // browsers, and declarations that need no other package. The package appears in the current directory.
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ export async function makeClientPackage(root = ROOT) {
   const { build } = await import('esbuild');
   const options = {
     absWorkingDir: root,
-    entryPoints: ['src/client/index.ts'],
+    entryPoints: ['src/contract/client/index.ts'],
     outfile: join(folder, 'index.js'),
     bundle: true,
     minify: true,
@@ -51,7 +51,7 @@ export async function makeClientPackage(root = ROOT) {
     engines,
   };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(description, null, 2)}\n`);
-  copyFileSync(join(root, 'src/client/README.md'), join(folder, 'README.md'));
+  copyFileSync(join(root, 'src/contract/client/README.md'), join(folder, 'README.md'));
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
   return folder;
 }
@@ -77,7 +77,7 @@ async function shortened(file) {
  * Fails when a call names its operation in another way than by a literal.
  */
 function inlinedPaths(root) {
-  const file = join(root, 'src/wire/paths.ts');
+  const file = join(root, 'src/contract/wire/paths.ts');
   const source = readFileSync(file, 'utf8');
   const addresses = new Map(
     [...source.matchAll(/^ {2}(\w+): ('[A-Z]+ \/[^']*'),$/gm)].map(([, id, address]) => [id, address]),
@@ -88,9 +88,9 @@ function inlinedPaths(root) {
   return {
     name: 'inlined-paths',
     setup({ onResolve, onLoad }) {
-      onResolve({ filter: /^#src\/wire\/paths\.ts$/ }, () => ({ path: file }));
+      onResolve({ filter: /^\.\.\/wire\/paths\.ts$/ }, () => ({ path: file }));
       onLoad({ filter: /\/wire\/paths\.ts$/ }, () => ({ contents: withoutTable, loader: 'ts' }));
-      onLoad({ filter: /\/src\/client\/.*\.ts$/ }, ({ path }) => {
+      onLoad({ filter: /\/src\/contract\/client\/.*\.ts$/ }, ({ path }) => {
         const contents = readFileSync(path, 'utf8').replaceAll(
           /(?<!function )\b(operation(?:<[^<>()]*>)?|pathOf)\((\s*)('(\w+)')?/g,
           (_, callee, space, _literal, id) => {
@@ -110,21 +110,21 @@ async function writeDeclarations(root, folder) {
   const emitted = join(folder, 'emitted');
   const tsc = join(root, 'node_modules', '.bin', 'tsc');
   const failure = 'The declarations of the client cannot be written';
-  await run(tsc, ['-p', join(root, 'src/client'), '--outDir', emitted, '--pretty', 'false'], {
+  await run(tsc, ['-p', join(root, 'src/contract/client'), '--outDir', emitted, '--pretty', 'false'], {
     cwd: root,
     failure,
   });
   const texts = new Map(
-    readdirSync(join(emitted, 'src/client'))
+    readdirSync(join(emitted, 'src/contract/client'))
       .filter((name) => !INTERNAL.includes(name))
-      .map((name) => [name, readFileSync(join(emitted, 'src/client', name), 'utf8')]),
+      .map((name) => [name, readFileSync(join(emitted, 'src/contract/client', name), 'utf8')]),
   );
-  texts.set('paths.d.ts', readFileSync(join(emitted, 'src/wire/paths.d.ts'), 'utf8'));
+  texts.set('paths.d.ts', readFileSync(join(emitted, 'src/contract/wire/paths.d.ts'), 'utf8'));
   const types = await typesOfTheApi(root, emitted, [...texts.values()].join('\n'));
   for (const [name, text] of texts) {
     const local = text
-      .replaceAll(/'#src\/wire\/paths\.ts'/g, "'./paths.js'")
-      .replaceAll(/(["'])#src\/(?:wire|base)\/[\w/-]+\.ts\1/g, "'./api.js'")
+      .replaceAll(/'\.\.\/wire\/paths\.ts'/g, "'./paths.js'")
+      .replaceAll(/(["'])(?:\.\.\/wire|#src\/(?:contract\/wire|base))\/[\w/-]+\.ts\1/g, "'./api.js'")
       .replaceAll(/(["'])(\.\/[\w-]+)\.ts\1/g, "'$2.js'");
     // Async disposal is younger than the library of the language that many programs are compiled with.
     const reference = name === 'index.d.ts' ? '/// <reference lib="esnext.disposable" />\n' : '';
@@ -137,13 +137,13 @@ async function writeDeclarations(root, folder) {
 /** Returns the declarations of all types of the API that `text`, the declarations of the client, imports. */
 async function typesOfTheApi(root, emitted, text) {
   const modules = new Map();
-  for (const [, names, module] of text.matchAll(
-    /import type \{([^}]*)\} from '#src\/(wire\/[\w/-]+|base\/errors\/errors)\.ts'/g,
+  for (const [, names, shape, module = `contract/${shape}`] of text.matchAll(
+    /import type \{([^}]*)\} from '(?:\.\.\/(wire\/[\w/-]+)|#src\/(base\/errors\/errors))\.ts'/g,
   ))
     for (const name of names.split(',')) modules.set(name.trim(), module);
   const load = (module) => import(pathToFileURL(join(root, 'dist/src', `${module}.js`)).href);
   const types = new SchemaTypes();
-  const { OPERATIONS } = await load('wire/operations/table');
+  const { OPERATIONS } = await load('contract/wire/operations/table');
   const { CATALOGUE } = await load('base/errors/errors');
   const named = schemasWithin(OPERATIONS);
   const declare = async (name, module) => {

@@ -11,7 +11,7 @@ import { digest, readStamp, writeStamp } from './stamps.mjs';
 /** The announcement of set-up while the step runs. */
 export const title = 'installing the packages of the Python client';
 
-const REQUIREMENTS = 'test/client-python/requirements.txt';
+const REQUIREMENTS = 'test/contract/client-python/requirements.txt';
 const DEPENDENCIES = ['httpx2', 'msgspec'];
 
 /** Returns why the step must run, or undefined when nothing has to be done. */

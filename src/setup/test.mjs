@@ -13,7 +13,7 @@ const STEPS_OF_TESTS = [
     step: clientGenerators,
     tests: /^test\/(openapi\/(generated|stream)|mcp\/python)-clients\.test\.ts$/,
   },
-  { step: pythonClient, tests: /^test\/(client-python\/|mcp\/python-agents\.)/ },
+  { step: pythonClient, tests: /^test\/(contract\/client-python\/|mcp\/python-agents\.)/ },
 ];
 
 await reporting(async () => {

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '#src/wire/audit.ts';
+import type { AuditEntry } from '#src/contract/wire/audit.ts';
 import { defineRecord } from '../codec.ts';
 
 /** One audited action and its author. Key: workspace id, audit id (time-ordered). */

@@ -1,4 +1,4 @@
-import type { Datasource } from '#src/wire/datasource.ts';
+import type { Datasource } from '#src/contract/wire/datasource.ts';
 import { defineRecord } from '../codec.ts';
 
 /** The metadata of a datasource: everything but its connection. Key: workspace id, slug. */

@@ -1,4 +1,4 @@
-import type { Member, Scope } from '#src/wire/identity.ts';
+import type { Member, Scope } from '#src/contract/wire/identity.ts';
 import { defineRecord } from '../codec.ts';
 import type { Store } from '../store.ts';
 

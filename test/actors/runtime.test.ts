@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { ActorRuntime } from '#src/actors/runtime.ts';
-import type { Actor } from '#src/wire/actor.ts';
+import type { Actor } from '#src/contract/wire/actor.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import {

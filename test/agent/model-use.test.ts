@@ -3,7 +3,7 @@ import test from 'node:test';
 import { ModelUse } from '#src/agent/model-use.ts';
 import type { CallUsage } from '#src/agent/models/call-meter.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { ModelUsage } from '#src/wire/usage.ts';
+import type { ModelUsage } from '#src/contract/wire/usage.ts';
 import { modelUse } from '#storage/records/model-use.ts';
 import { addWorkspaces, temporaryStore } from '#test/support/store/temporary-store.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { MAX_HTML_CHARS, shownOutput } from '#src/agent/tools/output-text.ts';
 import { cut } from '#src/agent/tools/tool.ts';
-import { MAX_HTML_DEPTH } from '#src/outputs/html-text.ts';
+import { MAX_HTML_DEPTH } from '#src/contract/outputs/html-text.ts';
 import { assertLinear } from '#test/support/growth.ts';
 
 const ROWS = JSON.stringify([

@@ -5,7 +5,7 @@ import type { StoredEntry } from '#src/agent/entry.ts';
 import { MAX_SHOWN_IMAGE_BYTES, MAX_SHOWN_IMAGES, messagesOf } from '#src/agent/messages.ts';
 import { MAX_OUTPUT_IMAGES, shortened } from '#src/agent/tools/tool.ts';
 import type { AssetId, EntryId } from '#src/base/ids.ts';
-import type { EntryPart } from '#src/wire/agent.ts';
+import type { EntryPart } from '#src/contract/wire/agent.ts';
 
 const entry = (role: 'user' | 'assistant' | 'tool', part: EntryPart): StoredEntry => ({
   entry: { id: 'ent_1' as EntryId, role, content: [part], runId: null, createdAt: '' },

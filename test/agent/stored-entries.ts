@@ -1,7 +1,7 @@
 /** Entries of a conversation as they are stored. */
 import type { StoredEntry } from '#src/agent/entry.ts';
 import type { EntryId } from '#src/base/ids.ts';
-import type { EntryPart } from '#src/wire/agent.ts';
+import type { EntryPart } from '#src/contract/wire/agent.ts';
 
 /** Returns an entry with this content. */
 export const entry = (role: 'user' | 'assistant' | 'tool', ...content: EntryPart[]): StoredEntry => ({

@@ -6,7 +6,7 @@ import {
   streamedEntry,
   streamedToolResult,
 } from '#src/agent/streamed-entries.ts';
-import type { AgentEntry, EntryPart } from '#src/wire/agent.ts';
+import type { AgentEntry, EntryPart } from '#src/contract/wire/agent.ts';
 
 const KIB = 1024;
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));

@@ -10,7 +10,7 @@ import { AuditForwarding } from '#src/audit/audit-forwarding.ts';
 import { openReceiver } from '#src/audit/audit-receiver.ts';
 import { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/base/ids.ts';
-import type { AuditEntry } from '#src/wire/audit.ts';
+import type { AuditEntry } from '#src/contract/wire/audit.ts';
 import { Shell } from '#test/cli/troupe-process.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { eventually } from '#test/support/processes.ts';

@@ -11,7 +11,7 @@ import type { Principal } from '#src/base/caller/principal.ts';
 import type { Role } from '#src/base/caller/role.ts';
 import { Secret } from '#src/base/caller/secret.ts';
 import { AppError } from '#src/base/errors/errors.ts';
-import type { Scope } from '#src/wire/identity.ts';
+import type { Scope } from '#src/contract/wire/identity.ts';
 import { openStore } from '#storage/open-store.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ACTIONS, authorize, reaches } from '#src/auth/permissions.ts';
 import type { Role } from '#src/base/caller/role.ts';
-import { SCOPES } from '#src/wire/identity.ts';
+import { SCOPES } from '#src/contract/wire/identity.ts';
 import { principalWith, refusalOf } from './identity-fixture.ts';
 
 const ROLES: readonly Role[] = ['viewer', 'editor', 'owner'];

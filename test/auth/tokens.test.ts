@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join as pathOf } from 'node:path';
 import { test } from 'node:test';
 import { AccessTokens } from '#src/auth/tokens.ts';
-import { SCOPES } from '#src/wire/identity.ts';
+import { SCOPES } from '#src/contract/wire/identity.ts';
 import { BOOTSTRAP_TOKEN, openIdentity, refusalOf, START } from './identity-fixture.ts';
 
 const CONNECT = ['workspaceRuntime:connect'] as const;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SCOPES } from '#src/wire/identity.ts';
+import { SCOPES } from '#src/contract/wire/identity.ts';
 import { BOOTSTRAP_TOKEN, openIdentity, refusalOf, START } from './identity-fixture.ts';
 
 test('the creator of a workspace owns it', async (t) => {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createClient } from '#src/client/client.ts';
+import { createClient } from '#src/contract/client/client.ts';
 import { startServerProcess } from '#test/support/child-server.ts';
 import { pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 import { seed, TOKEN, WORKSPACE } from '../../bench/seed.ts';

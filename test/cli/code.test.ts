@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { CodeResult } from '#src/wire/session.ts';
+import type { CodeResult } from '#src/contract/wire/session.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { IMAGE_CODE } from './notebook-file.ts';

@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
 import { promisify } from 'node:util';
-import type { Notebook } from '#src/wire/notebook.ts';
+import type { Notebook } from '#src/contract/wire/notebook.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { IMAGE_CODE, marimoFile } from './notebook-file.ts';
 import { MAIN, Shell } from './troupe-process.ts';

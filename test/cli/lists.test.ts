@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { OwnAccount } from '#src/wire/identity.ts';
-import type { NotebookSessionSummary } from '#src/wire/lists.ts';
-import type { NotebookSummary } from '#src/wire/notebook.ts';
-import type { Run } from '#src/wire/run.ts';
-import type { Environment } from '#src/wire/session.ts';
+import type { OwnAccount } from '#src/contract/wire/identity.ts';
+import type { NotebookSessionSummary } from '#src/contract/wire/lists.ts';
+import type { NotebookSummary } from '#src/contract/wire/notebook.ts';
+import type { Run } from '#src/contract/wire/run.ts';
+import type { Environment } from '#src/contract/wire/session.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { Shell } from './troupe-process.ts';

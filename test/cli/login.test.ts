@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { OwnAccount } from '#src/wire/identity.ts';
+import type { OwnAccount } from '#src/contract/wire/identity.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { Shell } from './troupe-process.ts';
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { Notebook } from '#src/wire/notebook.ts';
+import type { Notebook } from '#src/contract/wire/notebook.ts';
 import { addMember } from '#test/support/members.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { marimoFile } from './notebook-file.ts';

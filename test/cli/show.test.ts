@@ -6,7 +6,7 @@ import { gridText } from '#src/cli/show/grid.ts';
 import { type OutputFile, outputText } from '#src/cli/show/output.ts';
 import { cutTo, widthOf } from '#src/cli/show/width.ts';
 import { styleOf } from '#src/cli/style.ts';
-import type { ShownValue } from '#src/outputs/representation.ts';
+import type { ShownValue } from '#src/contract/outputs/representation.ts';
 import { PNG_BASE64 } from './notebook-file.ts';
 
 /** The text for a value, and the kept files. */

@@ -6,7 +6,7 @@ import { widthOf } from '#src/cli/show/width.ts';
 import { styleOf } from '#src/cli/style.ts';
 import { topSample } from '#src/cli/top/top-sample.ts';
 import { topLines } from '#src/cli/top/top-view.ts';
-import type { ServerState } from '#src/wire/server.ts';
+import type { ServerState } from '#src/contract/wire/server.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { troupe } from './captured-terminal.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SCOPES } from '#src/wire/identity.ts';
+import { SCOPES } from '#src/contract/wire/identity.ts';
 import { openWorkers, refusalOf, TOKEN } from './identity-workers.ts';
 
 test('a token that one worker revokes is refused by every worker before the revocation is answered', async (t) => {

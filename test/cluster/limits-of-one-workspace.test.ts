@@ -1,9 +1,9 @@
 /** Limits that the operator sets for one workspace, and for each of its members, in a server of one process and of three workers. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { ApiError } from '#src/client/api-error.ts';
-import { type Client, createClient } from '#src/client/client.ts';
-import type { Scope } from '#src/wire/identity.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import { type Client, createClient } from '#src/contract/client/client.ts';
+import type { Scope } from '#src/contract/wire/identity.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

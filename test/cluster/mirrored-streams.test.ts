@@ -1,13 +1,13 @@
 /** Event streams that are at home in one worker and followed at another one, over TCP and a unix socket. */
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
+import { StreamQuery } from '#src/contract/wire/operations/parts.ts';
 import { Heartbeats } from '#src/events/heartbeats.ts';
 import { SessionStream } from '#src/events/session-stream.ts';
 import { streamRequestOf } from '#src/http/handlers/event-streams.ts';
 import { stream } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import type { Server } from '#src/http/server.ts';
-import { StreamQuery } from '#src/wire/operations/parts.ts';
 import { eventually } from '#test/support/processes.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { openStream, type RawStream } from '#test/support/raw-stream.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import type { ActorStreamEvent } from '#src/wire/actor.ts';
+import type { ActorStreamEvent } from '#src/contract/wire/actor.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually, workersOf } from '#test/support/processes.ts';

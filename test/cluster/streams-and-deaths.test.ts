@@ -2,7 +2,7 @@
 /** Subscribers of a server with several workers, each of which is killed in turn while a run is in progress. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

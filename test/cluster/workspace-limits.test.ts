@@ -1,7 +1,7 @@
 /** Operations about a whole workspace whose notebooks and conversations are at home in three workers. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { ApiError } from '#src/client/api-error.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

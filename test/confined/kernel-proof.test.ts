@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { Readiness } from '#src/wire/health.ts';
+import type { Readiness } from '#src/contract/wire/health.ts';
 import { eventually as within } from '#test/support/processes.ts';
 import { SETTINGS } from '#test/support/server-fixture.ts';
 import { PYTHON, startTestHost } from './kernel-fixture.ts';

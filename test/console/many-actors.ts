@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { Actor, ActorPage } from '#src/wire/actor.ts';
+import type { Actor, ActorPage } from '#src/contract/wire/actor.ts';
 import type { Stage } from './stage.ts';
 
 const ACTORS = 10_000;

@@ -1,6 +1,6 @@
 /** Our server, used through its public interface: a notebook is imported, opened, and run from top to bottom. */
 import { readFileSync } from 'node:fs';
-import type { Output } from '#src/wire/output.ts';
+import type { Output } from '#src/contract/wire/output.ts';
 import { results } from '#test/support/notebook-fixture.ts';
 import type { TestServer } from '#test/support/server-fixture.ts';
 import type { CorpusNotebook } from './corpus.ts';

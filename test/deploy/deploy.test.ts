@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import test from 'node:test';
 import { loadConfig } from '#src/base/config/config.ts';
 import { SETTINGS } from '#src/base/config/settings.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 
 const read = (name: string) => readFileSync(join('deploy', name), 'utf8');
 /** Files of an installation that docs/operating.md and the systemd unit name. */

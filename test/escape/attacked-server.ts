@@ -19,7 +19,7 @@ import {
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { type Client, createClient } from '#src/client/client.ts';
+import { type Client, createClient } from '#src/contract/client/client.ts';
 import { invite, startNode } from '#test/support/kernel-node.ts';
 import { bounded } from '#test/support/processes.ts';
 import { removeAfter } from '#test/support/remove-folder.ts';

@@ -2,7 +2,7 @@
 /** Attacks on the server by a notebook that has taken over a parser: the one for files, or the one that checks syntax. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ApiError } from '#src/client/api-error.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
 import { obstacle, startAttacked, type User } from './attacked-server.ts';
 
 /** A parser that runs the code after a mark, and reports the result as a syntax error. */

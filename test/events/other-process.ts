@@ -1,4 +1,7 @@
 /** Another process of the server, as a stream sees it: its clients get their openings one by one, and the rest over feeds. */
+
+import type { Envelope } from '#src/contract/wire/events.ts';
+import type { ResyncReason } from '#src/contract/wire/shape.ts';
 import type {
   EventSink,
   FeedChannel,
@@ -10,8 +13,6 @@ import type {
 import { MirroredStream } from '#src/events/mirrored-stream.ts';
 import type { SubscribeOptions } from '#src/events/published-stream.ts';
 import { SessionStream, type SessionStreamOptions } from '#src/events/session-stream.ts';
-import type { Envelope } from '#src/wire/events.ts';
-import type { ResyncReason } from '#src/wire/shape.ts';
 
 export class OtherProcess implements FeedLink {
   readonly feeds: TestFeed[] = [];

@@ -1,5 +1,5 @@
+import type { Envelope } from '#src/contract/wire/events.ts';
 import type { EventSink } from '#src/events/event-sink.ts';
-import type { Envelope } from '#src/wire/events.ts';
 
 export interface ReceivedFrame {
   readonly id: string;

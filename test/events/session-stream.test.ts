@@ -1,7 +1,7 @@
 /** The order in which subscribers get published events, the wait for their commit, and the end. */
 import assert from 'node:assert/strict';
 import { setImmediate as turnOver } from 'node:timers/promises';
-import type { Envelope } from '#src/wire/events.ts';
+import type { Envelope } from '#src/contract/wire/events.ts';
 import { closed, snapshot, text } from './recording-sink.ts';
 import { commit, delivered, rule, subscribe } from './stream-rules.ts';
 

@@ -1,7 +1,7 @@
 import test, { type TestContext } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import type { Envelope } from '#src/contract/wire/events.ts';
 import { SessionStream } from '#src/events/session-stream.ts';
-import type { Envelope } from '#src/wire/events.ts';
 import { StreamFollowedElsewhere } from './other-process.ts';
 import { RecordingSink, snapshot } from './recording-sink.ts';
 

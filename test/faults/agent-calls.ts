@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
 import type { FaultPoint } from '#src/base/fault-points.ts';
-import type { Client } from '#src/client/client.ts';
+import type { Client } from '#src/contract/client/client.ts';
 import { httpStandIn } from '#test/datasource/http-stand-in.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { OWNER, type Owner } from '#test/support/server-fixture.ts';

@@ -1,7 +1,7 @@
 /** A subscriber of a session during one life of a server, which checks the order of the events. */
 import assert from 'node:assert/strict';
-import type { Client } from '#src/client/client.ts';
-import type { RunStatus } from '#src/wire/run.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { RunStatus } from '#src/contract/wire/run.ts';
 
 /** Follows one session of one server. */
 export class Follower {

@@ -3,7 +3,7 @@
  * client sent it and had its answer. Nothing is judged while it is recorded; `judge.ts` does that afterwards.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
-import type { RunStatus } from '#src/wire/run.ts';
+import type { RunStatus } from '#src/contract/wire/run.ts';
 
 /** The times at which a client sent a request and got the answer, in milliseconds of one clock. */
 export interface Span {

@@ -3,8 +3,8 @@
  * Checks later states against it.
  */
 import assert from 'node:assert/strict';
-import type { Notebook } from '#src/wire/notebook.ts';
-import type { Run, RunStatus } from '#src/wire/run.ts';
+import type { Notebook } from '#src/contract/wire/notebook.ts';
+import type { Run, RunStatus } from '#src/contract/wire/run.ts';
 import type { Follower } from './follower.ts';
 
 /** The server's promises about one notebook. */

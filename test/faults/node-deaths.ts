@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
-import { ApiError, ConnectionError } from '#src/client/api-error.ts';
+import { ApiError, ConnectionError } from '#src/contract/client/api-error.ts';
 import { type ChildServer, startChildServer } from '#test/support/child-server.ts';
 import { invite, type NodeProcess, startNode } from '#test/support/kernel-node.ts';
 import { type Machine, makeMachine, whyNoMachines } from '#test/support/machine.ts';

@@ -5,9 +5,9 @@
  */
 
 import assert from 'node:assert/strict';
-import { ApiError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
-import type { Run } from '#src/wire/run.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { Run } from '#src/contract/wire/run.ts';
 import type { SeededRandom } from '#test/support/random.ts';
 import { Follower } from './follower.ts';
 import { Ledger } from './ledger.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as later } from 'node:timers/promises';
-import { ApiError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
 
 /**
  * A session starts no kernel for five seconds after several of its kernels have died in a row. This

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as later } from 'node:timers/promises';
-import { ConnectionError } from '#src/client/api-error.ts';
-import { type Client, createClient } from '#src/client/client.ts';
+import { ConnectionError } from '#src/contract/client/api-error.ts';
+import { type Client, createClient } from '#src/contract/client/client.ts';
 import { descendants, gone, kernelHostOf, type ProcessFact } from '#test/support/processes.ts';
 import { type LogLine, OWNER, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
 import { anySignal } from '#src/base/async/any-signal.ts';
-import type { Client } from '#src/client/client.ts';
+import type { Client } from '#src/contract/client/client.ts';
 import { eventually, kernelsOf } from '#test/support/processes.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { autopsy } from './autopsy.ts';

@@ -2,9 +2,10 @@
  * The places of requests in which a client may write a text: parameters of paths and queries, headers, cookies, and members of bodies at any
  * depth, of every operation of the API, of marimo's page, and of MCP.
  */
+
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
+import { PATHS } from '#src/contract/wire/paths.ts';
 import type { OpenApiDocument } from '#src/http/openapi/document.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
-import { PATHS } from '#src/wire/paths.ts';
 import { FORM_PLACES, PAGE_BODIES } from './page-bodies.ts';
 import { asSchema, type Schema } from './schema-values.ts';
 

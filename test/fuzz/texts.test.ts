@@ -2,7 +2,7 @@
 /** The fuzz of texts on a few requests. `npm run fuzz:texts` sends more of them, and measures the event loop. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { PATHS } from '#src/wire/paths.ts';
+import { PATHS } from '#src/contract/wire/paths.ts';
 import { fuzzTexts } from './text-fuzz.ts';
 
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_128);

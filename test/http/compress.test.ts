@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import test from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import { READ_CONDITION } from '#src/contract/wire/operations/parts.ts';
 import { acceptsGzip, compress, MIN_COMPRESSED_BYTES } from '#src/http/reply/compress.ts';
 import { unlessKnown } from '#src/http/reply/entity-tag.ts';
 import { defer, ok, type Reply, raw, sharedDocument } from '#src/http/reply/reply.ts';
 import { defineRoute, type Route } from '#src/http/route.ts';
 import type { Server } from '#src/http/server.ts';
-import { READ_CONDITION } from '#src/wire/operations/parts.ts';
 import { GOOD, serve } from './test-server.ts';
 
 const TEXT = 'a cell and its output, '.repeat(30_000);

@@ -1,10 +1,10 @@
 import Type from 'typebox';
+import { NotebookStreamEventSchema } from '#src/contract/wire/events.ts';
 import { createOpenApi } from '#src/http/openapi/document.ts';
 import { created, noContent, ok, stream } from '#src/http/reply/reply.ts';
 import { defineRoute, type Route } from '#src/http/route.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
 import { withOpenApi } from '#src/http/routes/openapi.ts';
-import { NotebookStreamEventSchema } from '#src/wire/events.ts';
 import { auth } from './test-server.ts';
 import { use } from './thing-routes.ts';
 

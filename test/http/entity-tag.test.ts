@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import test from 'node:test';
 import { AppError } from '#src/base/errors/errors.ts';
+import { READ_CONDITION, WRITE_CONDITIONS } from '#src/contract/wire/operations/parts.ts';
 import { contentTag, isKnown, requireState, unlessKnown, versionTag } from '#src/http/reply/entity-tag.ts';
 import { noContent, ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
-import { READ_CONDITION, WRITE_CONDITIONS } from '#src/wire/operations/parts.ts';
 import { GOOD, send, serve } from './test-server.ts';
 
 const CURRENT = versionTag('v,2');

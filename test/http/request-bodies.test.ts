@@ -6,8 +6,8 @@ import test from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { AppError } from '#src/base/errors/errors.ts';
+import { ONE_LINE, WITHOUT_NUL } from '#src/contract/wire/patterns.ts';
 import { createCheck } from '#src/http/edge/violations.ts';
-import { ONE_LINE, WITHOUT_NUL } from '#src/wire/patterns.ts';
 import { GOOD, JSON_BODY, RawConnection, send, serve } from './test-server.ts';
 import { thingRoutes, violationsOf } from './thing-routes.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import type { Readiness } from '#src/contract/wire/health.ts';
 import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
 import { createServer } from '#src/http/server.ts';
-import type { Readiness } from '#src/wire/health.ts';
 import { deferred } from '#test/support/deferred.ts';
 import { auth, RawConnection, send, serve } from './test-server.ts';
 import { docs } from './thing-routes.ts';

@@ -1,9 +1,9 @@
 import Type from 'typebox';
+import type { Method } from '#src/contract/wire/paths.ts';
+import { mapOf } from '#src/contract/wire/shape.ts';
 import { created, ok, type Reply } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
-import type { Method } from '#src/wire/paths.ts';
-import { mapOf } from '#src/wire/shape.ts';
 
 /** The further parts of a route: documentation, and a right that everybody has. */
 export const docs = { summary: 's', tags: ['Things'], responses: { 200: { description: 'd' } } } as const;

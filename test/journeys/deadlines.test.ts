@@ -1,7 +1,7 @@
 /** Deadlines of executions, prompts and code calls: `timeoutS`. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { ExecutionRequest } from '#src/wire/run.ts';
+import type { ExecutionRequest } from '#src/contract/wire/run.ts';
 import { openNotebook, printed, results, statuses } from '#test/support/notebook-fixture.ts';
 import { refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client } from '#src/client/client.ts';
+import type { Client } from '#src/contract/client/client.ts';
 import { type ChildServer, startChildServer } from '#test/support/child-server.ts';
 import { NotebookPageClient } from '#test/support/notebook-page.ts';
 import { eventually, workersOf } from '#test/support/processes.ts';

@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { Client } from '#src/client/client.ts';
+import type { Client } from '#src/contract/client/client.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import { putSealed, readSealed } from '#src/datasource/keys/sealed-connections.ts';
 import { backUp } from '#src/maintenance/backup.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test from 'node:test';
 import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
-import { PYTHON, run } from '#test/client-python/python.ts';
+import { PYTHON, run } from '#test/contract/client-python/python.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
 const PROGRAMS = join(PACKAGE_ROOT, 'test/mcp/programs');

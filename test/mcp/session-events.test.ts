@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Principal } from '#src/base/caller/principal.ts';
-import type { Connection } from '#src/client/connection.ts';
+import type { Connection } from '#src/contract/client/connection.ts';
 import { sessionEvents } from '#src/mcp/session-events.ts';
 
 /** A connection whose server answers with these chunks. */

@@ -1,9 +1,9 @@
 /** Planning the changes of one request takes time in proportion to their number. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import type { CellChange } from '#src/contract/wire/cell-changes.ts';
 import { planCellEdits } from '#src/notebook/cell-edits.ts';
 import { NotebookView } from '#src/notebook/view.ts';
-import type { CellChange } from '#src/wire/cell-changes.ts';
 import { assertLinear } from '#test/support/growth.ts';
 
 const CELLS = 8000;

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { PAGE_OPERATIONS } from '#src/wire/operations/pages.ts';
-import { SIGN_IN_OPERATIONS } from '#src/wire/operations/sign-in.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { PAGE_OPERATIONS } from '#src/contract/wire/operations/pages.ts';
+import { SIGN_IN_OPERATIONS } from '#src/contract/wire/operations/sign-in.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { operationsOf, readDocument } from './real-document.ts';
 
@@ -74,14 +74,16 @@ const WITHOUT_CALL: Readonly<Record<string, string>> = {
 };
 
 test('the client has a call for each operation, except for pages and their files', () => {
-  const source = sourceOf('src/client');
+  const source = sourceOf('src/contract/client');
   const called = new Set(found(source, /(?:operation(?:<[^>]*>)?|pathOf)\(\s*'(\w+)'/g));
   assert.deepEqual([...called, ...Object.keys(WITHOUT_CALL)].sort(), IDS);
 });
 
 test('neither the client nor a route contains a path of the interface', () => {
   const literal = /['"`]\/api\/\w+\/[\w/:.$-]*/g;
-  const sources = ['src/client', 'src/http/routes', 'src/http/handlers', 'src/console/views'].map(sourceOf);
+  const sources = ['src/contract/client', 'src/http/routes', 'src/http/handlers', 'src/console/views'].map(
+    sourceOf,
+  );
   assert.deepEqual(sources.join('\n').match(literal) ?? [], ['"/api/v3/openapi.json']); // a link of the landing page
 });
 

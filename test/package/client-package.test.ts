@@ -14,7 +14,7 @@ import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 import { SNIPPETS } from '#src/cli/snippets.ts';
-import type * as Package from '#src/client/index.ts';
+import type * as Package from '#src/contract/client/index.ts';
 import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';

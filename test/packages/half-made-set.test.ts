@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
-import { createClient } from '#src/client/client.ts';
+import { createClient } from '#src/contract/client/client.ts';
 import { startServerProcess } from '#test/support/child-server.ts';
 import { scrape } from '#test/support/metrics.ts';
 import { eventually } from '#test/support/processes.ts';

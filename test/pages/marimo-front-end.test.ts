@@ -8,10 +8,10 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
+import { pathOf } from '#src/contract/wire/paths.ts';
 import { FILE_PANEL } from '#src/pages/file-panel.ts';
 import { PACKAGE_PANEL } from '#src/pages/package-panel.ts';
 import { PAGE_OPERATIONS } from '#src/pages/page-requests.ts';
-import { pathOf } from '#src/wire/paths.ts';
 
 const PYTHON = process.env.TROUPE_PYTHON || join('.venv', 'bin', 'python');
 const PACKAGE = execFileSync(

@@ -1,9 +1,9 @@
 /** The last changes of each author, as followers of a notebook's presence get them. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import type { NotebookPresence } from '#src/contract/wire/presence.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import { MAX_AUTHORS, MAX_CHANGED_CELLS, Presence } from '#src/pages/presence.ts';
-import type { NotebookPresence } from '#src/wire/presence.ts';
 import { RecordingSink } from '../events/recording-sink.ts';
 
 const PLACE = { workspaceId: 'ws_1', userId: 'ada', access: 'edit' } as const;

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
-import { Troupe } from '#src/client/troupe.ts';
+import { Troupe } from '#src/contract/client/troupe.ts';
 import { type DebianTree, DOWNLOADS, removeLeftovers, type Situation, USER } from './debian-tree.ts';
 
 const execute = promisify(execFile);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import test from 'node:test';
+import type { Output } from '#src/contract/wire/output.ts';
 import {
   MAX_DESCRIBED_TOTAL_BYTES,
   MAX_INLINE_BYTES,
@@ -8,7 +9,6 @@ import {
   OutputShelf,
   type RawOutput,
 } from '#src/runs/run-output.ts';
-import type { Output } from '#src/wire/output.ts';
 
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
 

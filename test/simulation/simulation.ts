@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RunStatus } from '#src/wire/run.ts';
+import type { RunStatus } from '#src/contract/wire/run.ts';
 import { Ledger, type PrintedRun } from './judges/ledger.ts';
 import { SimulatedServer } from './simulated-server.ts';
 import { isAnswer, SimulatedClient } from './users/client.ts';

@@ -1,7 +1,7 @@
-import type { Client } from '#src/client/client.ts';
-import type { FollowOptions } from '#src/client/event-stream.ts';
-import type { AgentSession } from '#src/wire/agent.ts';
-import type { AgentEvents, AgentStreamEvent } from '#src/wire/events.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { FollowOptions } from '#src/contract/client/event-stream.ts';
+import type { AgentSession } from '#src/contract/wire/agent.ts';
+import type { AgentEvents, AgentStreamEvent } from '#src/contract/wire/events.ts';
 
 type Matches = (event: AgentStreamEvent) => boolean;
 

@@ -1,7 +1,7 @@
 /** A `fetch` that checks every response against the OpenAPI document of the server. */
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { EventParser } from '#src/client/event-parser.ts';
+import { EventParser } from '#src/contract/client/event-parser.ts';
 import { type Answer, type AnswerCheck, createAnswerCheck } from './openapi-check.ts';
 
 /** A `fetch` that checks every answer, and the faults that it found. */

@@ -2,7 +2,7 @@
 import { Session } from 'node:inspector/promises';
 
 const OURS = /\/dist\/(src|machines|storage)\//;
-const OF_THE_CALLER = /\/dist\/src\/client\//;
+const OF_THE_CALLER = /\/dist\/src\/contract\/client\//;
 
 /** Calls by function, such as `src/http/edge/exchange.js #finish`. */
 export type CallCounts = ReadonlyMap<string, number>;

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { type Client, createClient } from '#src/client/client.ts';
+import { type Client, createClient } from '#src/contract/client/client.ts';
 import { watchAnswers } from './answer-watch.ts';
 import { bounded } from './processes.ts';
 import { removeAfter } from './remove-folder.ts';

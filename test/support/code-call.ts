@@ -1,6 +1,6 @@
-import type { Client } from '#src/client/client.ts';
-import type { PostOptions } from '#src/client/connection.ts';
-import type { CodeResult } from '#src/wire/session.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { PostOptions } from '#src/contract/client/connection.ts';
+import type { CodeResult } from '#src/contract/wire/session.ts';
 
 /** Runs Python in a live session, outside of any cell. */
 export function callCode(

@@ -1,6 +1,6 @@
-import type { Client } from '#src/client/client.ts';
-import type { FollowOptions } from '#src/client/event-stream.ts';
-import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { FollowOptions } from '#src/contract/client/event-stream.ts';
+import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
 import { bounded } from './processes.ts';
 
 type Matches = (event: NotebookStreamEvent) => boolean;

@@ -1,6 +1,6 @@
 import type { Role } from '#src/base/caller/role.ts';
-import type { Client } from '#src/client/client.ts';
-import type { Scope } from '#src/wire/identity.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { Scope } from '#src/contract/wire/identity.ts';
 import type { Caller } from './raw-request.ts';
 import type { TestServer } from './server-fixture.ts';
 

@@ -1,9 +1,9 @@
 /** A notebook that is open with a kernel, and the operations that tests use. */
 import assert from 'node:assert/strict';
-import type { Client } from '#src/client/client.ts';
-import type { Cell, Notebook, NotebookFields } from '#src/wire/notebook.ts';
-import type { CellResult, ExecutionRequest, Run } from '#src/wire/run.ts';
-import type { NotebookSession } from '#src/wire/session.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { Cell, Notebook, NotebookFields } from '#src/contract/wire/notebook.ts';
+import type { CellResult, ExecutionRequest, Run } from '#src/contract/wire/run.ts';
+import type { NotebookSession } from '#src/contract/wire/session.ts';
 import { EventLog } from './event-log.ts';
 import type { TestServer } from './server-fixture.ts';
 

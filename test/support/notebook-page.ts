@@ -1,7 +1,7 @@
 /** A page of a notebook as a browser has it, without the browser: its cookie, its token and its stream. */
 import assert from 'node:assert/strict';
-import type { Client } from '#src/client/client.ts';
-import type { OpenBrowserPage } from '#src/wire/session.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { OpenBrowserPage } from '#src/contract/wire/session.ts';
 
 type Message = Readonly<Record<string, unknown>>;
 

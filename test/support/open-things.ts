@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Client } from '#src/client/client.ts';
+import type { Client } from '#src/contract/client/client.ts';
 import { eventually } from './processes.ts';
 
 /** The number of things that are open on a server, or exist. */

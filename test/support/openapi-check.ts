@@ -4,9 +4,9 @@
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { PAGE_OPERATIONS } from '#src/contract/wire/operations/pages.ts';
+import { SIGN_IN_OPERATIONS } from '#src/contract/wire/operations/sign-in.ts';
 import type { OpenApiDocument } from '#src/http/openapi/document.ts';
-import { PAGE_OPERATIONS } from '#src/wire/operations/pages.ts';
-import { SIGN_IN_OPERATIONS } from '#src/wire/operations/sign-in.ts';
 
 /** A response, and its request. */
 export interface Answer {

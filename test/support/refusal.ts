@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { ApiError } from '#src/client/api-error.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
 
 /** Returns status and code of a call that must be refused, such as `409 session_busy`. */
 export async function refusalOf(call: Promise<unknown>): Promise<string> {

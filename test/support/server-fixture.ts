@@ -12,7 +12,7 @@ import { openPrerequisites } from '#src/app/prerequisites.ts';
 import { createApp } from '#src/app.ts';
 import { loadConfig } from '#src/base/config/config.ts';
 import { openLog } from '#src/base/log/log.ts';
-import { type Client, createClient } from '#src/client/client.ts';
+import { type Client, createClient } from '#src/contract/client/client.ts';
 import { type AnswerWatch, watchAnswers } from './answer-watch.ts';
 import { startServerProcess } from './child-server.ts';
 import { hostOfLane } from './lane-hosts.ts';

@@ -1,9 +1,9 @@
 /** The types of the client's calls and of handlers follow from the table of operations. Nothing runs this: the compiler checks it. */
-import { operation } from '#src/client/operation.ts';
+import { operation } from '#src/contract/client/operation.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
+import { pathOf } from '#src/contract/wire/paths.ts';
 import { accepted, ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
-import { pathOf } from '#src/wire/paths.ts';
 
 export function refusedRequests(): void {
   operation('getRun', { params: { runId: 'r1' }, query: { wait: 5 } });

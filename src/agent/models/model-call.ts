@@ -7,7 +7,7 @@ import type {
   LanguageModelV3StreamPart,
   LanguageModelV3Usage,
 } from '@ai-sdk/provider';
-import type { EntryPart } from '#src/wire/agent.ts';
+import type { EntryPart } from '#src/contract/wire/agent.ts';
 import { distinctIds, type ProviderData } from '../entry.ts';
 import { CallMeter, type CallUsage, estimatedInput, type Figures } from './call-meter.ts';
 import { DELTA_FORMATS, type PieceKind } from './delta-format.ts';

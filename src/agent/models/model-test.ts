@@ -1,5 +1,5 @@
 import { anySignal } from '#src/base/async/any-signal.ts';
-import type { ModelTest } from '#src/wire/models.ts';
+import type { ModelTest } from '#src/contract/wire/models.ts';
 import { CallMeter, type CallUsage, estimatedInput } from './call-meter.ts';
 import { type AnswerLimits, askModel } from './model-call.ts';
 import { ModelFailure } from './model-failure.ts';

@@ -2,7 +2,7 @@
 import type { Dispatcher } from 'undici';
 import type { Secret } from '#src/base/caller/secret.ts';
 import { AppError } from '#src/base/errors/errors.ts';
-import type { ModelProvider } from '#src/wire/models.ts';
+import type { ModelProvider } from '#src/contract/wire/models.ts';
 import { ModelFailure } from './model-failure.ts';
 import {
   KEYED_PROVIDERS,

@@ -1,6 +1,6 @@
 /** The operations on open notebooks that agents need; the notebook side provides them. */
 import type { EnvironmentId, RunId, WorkspaceId } from '#src/base/ids.ts';
-import type { ShownValue } from '#src/outputs/representation.ts';
+import type { ShownValue } from '#src/contract/outputs/representation.ts';
 import type { ToolCall } from './tool.ts';
 
 export interface NotebookOutput extends ShownValue {

@@ -1,8 +1,8 @@
 /** Outputs of cells as a model reads them: tables and HTML as text, pictures as pictures. */
 import { createRequire } from 'node:module';
-import { type Grid, gridOf } from '#src/outputs/grid.ts';
-import { htmlText } from '#src/outputs/html-text.ts';
-import { representationFor, type ShownValue } from '#src/outputs/representation.ts';
+import { type Grid, gridOf } from '#src/contract/outputs/grid.ts';
+import { htmlText } from '#src/contract/outputs/html-text.ts';
+import { representationFor, type ShownValue } from '#src/contract/outputs/representation.ts';
 import type { ToolImage } from './tool.ts';
 
 /** Loads the HTML parser for the first HTML: it has thirty files, which the start need not wait for. */

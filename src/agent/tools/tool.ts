@@ -5,7 +5,7 @@ import { AppError } from '#src/base/errors/errors.ts';
 import { SchemaCheck } from '#src/base/json/schema-check.ts';
 import { cutText, endOfText } from '#src/base/text/cut-text.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
-import type { ToolStatus } from '#src/wire/agent.ts';
+import type { ToolStatus } from '#src/contract/wire/agent.ts';
 
 export interface ToolImage {
   readonly mimetype: string;

@@ -1,5 +1,5 @@
 import type { Log } from '#src/base/log/log.ts';
-import type { ToolCallPart } from '#src/wire/agent.ts';
+import type { ToolCallPart } from '#src/contract/wire/agent.ts';
 import type { ToolDeclaration } from '../models/model-call.ts';
 import { failed, shortened, type Tool, type ToolCall, type ToolOutcome } from './tool.ts';
 

@@ -1,9 +1,9 @@
 /** Shows an agent at work: its text as it arrives, and each tool call as one line. */
 
 import { cutText } from '#src/base/text/cut-text.ts';
-import type { AgentEntry, AgentSession } from '#src/wire/agent.ts';
-import type { AgentStreamEvent } from '#src/wire/events.ts';
-import type { Run } from '#src/wire/run.ts';
+import type { AgentEntry, AgentSession } from '#src/contract/wire/agent.ts';
+import type { AgentStreamEvent } from '#src/contract/wire/events.ts';
+import type { Run } from '#src/contract/wire/run.ts';
 import { safeLine, safeText } from '../safe-text.ts';
 import { type Style, styleOf } from '../style.ts';
 import type { Terminal } from '../terminal.ts';

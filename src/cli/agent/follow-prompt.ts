@@ -1,6 +1,6 @@
-import type { Client } from '#src/client/client.ts';
-import type { AgentStreamEvent } from '#src/wire/events.ts';
-import type { Run } from '#src/wire/run.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { AgentStreamEvent } from '#src/contract/wire/events.ts';
+import type { Run } from '#src/contract/wire/run.ts';
 import { CommandFailure } from '../exit-code.ts';
 import { isOver, namingRun } from '../run/follow-run.ts';
 import type { ServerReturn } from '../run/server-return.ts';

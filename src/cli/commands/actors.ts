@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
-import type { Client } from '#src/client/client.ts';
-import type { Actor, ActorDetail, ActorFilters } from '#src/wire/actor.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { Actor, ActorDetail, ActorFilters } from '#src/contract/wire/actor.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { actorLine, concerns } from '../show/actor-line.ts';

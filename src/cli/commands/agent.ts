@@ -1,6 +1,6 @@
-import type { Client } from '#src/client/client.ts';
-import { newKey } from '#src/client/connection.ts';
-import type { AgentSessionSummary } from '#src/wire/agent.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import { newKey } from '#src/contract/client/connection.ts';
+import type { AgentSessionSummary } from '#src/contract/wire/agent.ts';
 import { ConversationScreen, conversationText } from '../agent/conversation-screen.ts';
 import { followPrompt } from '../agent/follow-prompt.ts';
 import { collect } from '../collect.ts';

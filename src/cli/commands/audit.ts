@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { ApiError, ConnectionError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
-import type { AuditEntry } from '#src/wire/audit.ts';
-import type { AuditFilters } from '#src/wire/lists.ts';
+import { ApiError, ConnectionError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { AuditEntry } from '#src/contract/wire/audit.ts';
+import type { AuditFilters } from '#src/contract/wire/lists.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

@@ -1,5 +1,5 @@
 import { Argument } from 'commander';
-import type { Client } from '#src/client/client.ts';
+import type { Client } from '#src/contract/client/client.ts';
 import type { CommandGroup } from '../command-group.ts';
 
 const TIMEOUT_MS = 1500;

@@ -1,11 +1,11 @@
-import { ApiError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
 import type {
   ConnectionTest,
   Datasource,
   DatasourceConnection,
   DatasourceGrant,
-} from '#src/wire/datasource.ts';
+} from '#src/contract/wire/datasource.ts';
 import { askLine } from '../ask.ts';
 import { collect } from '../collect.ts';
 import type { CliContext, CommandGroup } from '../command-group.ts';

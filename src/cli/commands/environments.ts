@@ -1,4 +1,4 @@
-import type { Environment } from '#src/wire/session.ts';
+import type { Environment } from '#src/contract/wire/session.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

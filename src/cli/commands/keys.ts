@@ -1,4 +1,4 @@
-import type { Key } from '#src/wire/health.ts';
+import type { Key } from '#src/contract/wire/health.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { type Column, printJson, printList } from '../terminal.ts';

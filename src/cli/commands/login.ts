@@ -1,10 +1,10 @@
 import { hostname, userInfo } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cutText } from '#src/base/text/cut-text.ts';
-import { ApiError } from '#src/client/api-error.ts';
-import { createClient } from '#src/client/client.ts';
-import { beginCommandLine, fetchCommandLine } from '#src/client/command-line-sign-in.ts';
-import type { BegunCommandLine, CommandLineOutcome } from '#src/wire/operations/sign-in.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import { createClient } from '#src/contract/client/client.ts';
+import { beginCommandLine, fetchCommandLine } from '#src/contract/client/command-line-sign-in.ts';
+import type { BegunCommandLine, CommandLineOutcome } from '#src/contract/wire/operations/sign-in.ts';
 import { serverOf } from '../access.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { pathOfLogins, storedLogin, storeLogin } from '../credentials.ts';

@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import { ROLES, type Role } from '#src/base/caller/role.ts';
-import type { Member } from '#src/wire/identity.ts';
+import type { Member } from '#src/contract/wire/identity.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

@@ -1,5 +1,5 @@
 import { importSetUp } from '#src/base/install/set-up-module.ts';
-import type { ModelProvider } from '#src/wire/models.ts';
+import type { ModelProvider } from '#src/contract/wire/models.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';

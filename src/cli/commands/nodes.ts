@@ -1,4 +1,4 @@
-import type { Node } from '#src/wire/nodes.ts';
+import type { Node } from '#src/contract/wire/nodes.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { sizeText } from '../show/size-text.ts';

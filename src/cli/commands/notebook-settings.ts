@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { NotebookSecret } from '#src/wire/notebook.ts';
+import type { NotebookSecret } from '#src/contract/wire/notebook.ts';
 import type { CliContext } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { NotebookVersion } from '#src/wire/notebook.ts';
+import type { NotebookVersion } from '#src/contract/wire/notebook.ts';
 import type { CliContext } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { idOfNotebook, syncContextOf } from '../run/notebook-sync.ts';

@@ -1,6 +1,6 @@
 import { extname, resolve } from 'node:path';
 import { Option } from 'commander';
-import type { NotebookFields, NotebookFileFormat, NotebookSummary } from '#src/wire/notebook.ts';
+import type { NotebookFields, NotebookFileFormat, NotebookSummary } from '#src/contract/wire/notebook.ts';
 import { collect } from '../collect.ts';
 import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

@@ -1,9 +1,9 @@
 import { extname, join } from 'node:path';
 import type { Command } from 'commander';
-import { ApiError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
-import { openNotebookPage } from '#src/client/notebook-page.ts';
-import type { NotebookSummary } from '#src/wire/notebook.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import { openNotebookPage } from '#src/contract/client/notebook-page.ts';
+import type { NotebookSummary } from '#src/contract/wire/notebook.ts';
 import { showInBrowser } from '../browser.ts';
 import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client } from '#src/client/client.ts';
-import type { AddedPackages, WorkspacePackage, WorkspacePackageList } from '#src/wire/packages.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { AddedPackages, WorkspacePackage, WorkspacePackageList } from '#src/contract/wire/packages.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';

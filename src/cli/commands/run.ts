@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { CacheMode } from '#src/wire/run.ts';
+import type { CacheMode } from '#src/contract/wire/run.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { lastServer } from '../credentials.ts';
 import { examples } from '../examples.ts';

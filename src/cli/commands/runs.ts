@@ -1,9 +1,9 @@
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { readServiceAccess } from '#src/base/config/service-access.ts';
-import { ApiError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
-import { RUN_STATUSES } from '#src/client/runs.ts';
-import type { Run, RunStatus } from '#src/wire/run.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import { RUN_STATUSES } from '#src/contract/client/runs.ts';
+import type { Run, RunStatus } from '#src/contract/wire/run.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

@@ -1,6 +1,6 @@
 import { Option } from 'commander';
-import type { NotebookSessionSummary } from '#src/wire/lists.ts';
-import type { NotebookSession } from '#src/wire/session.ts';
+import type { NotebookSessionSummary } from '#src/contract/wire/lists.ts';
+import type { NotebookSession } from '#src/contract/wire/session.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

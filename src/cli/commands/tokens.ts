@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
-import type { AccessToken, Scope } from '#src/wire/identity.ts';
+import type { AccessToken, Scope } from '#src/contract/wire/identity.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

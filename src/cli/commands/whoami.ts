@@ -1,4 +1,4 @@
-import type { OwnAccount } from '#src/wire/identity.ts';
+import type { OwnAccount } from '#src/contract/wire/identity.ts';
 import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { factLines } from '../show/notebook.ts';

@@ -1,6 +1,6 @@
-import type { Client } from '#src/client/client.ts';
-import type { NewWorkspaceLimits, Workspace, WorkspaceLimits } from '#src/wire/identity.ts';
-import type { ModelUsage, WorkspaceUsage } from '#src/wire/usage.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { NewWorkspaceLimits, Workspace, WorkspaceLimits } from '#src/contract/wire/identity.ts';
+import type { ModelUsage, WorkspaceUsage } from '#src/contract/wire/usage.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';

@@ -3,7 +3,7 @@
  * kernel sends them, and nothing is fetched from the CDN.
  */
 import { gunzipSync } from 'node:zlib';
-import type { Client } from '#src/client/client.ts';
+import type { Client } from '#src/contract/client/client.ts';
 
 /** The most bytes of all scripts together. Those of bokeh 3.9 take 4 MB. */
 export const MAX_SCRIPT_BYTES = 8 * 2 ** 20;

@@ -1,6 +1,6 @@
 /** The output of one cell for people: a heading before its first text, its console as it arrives, its output and its end. */
-import type { ShownValue } from '#src/outputs/representation.ts';
-import type { CellResult } from '#src/wire/run.ts';
+import type { ShownValue } from '#src/contract/outputs/representation.ts';
+import type { CellResult } from '#src/contract/wire/run.ts';
 import { durationText } from '../show/duration.ts';
 import { outputText, type ShowOptions } from '../show/output.ts';
 import type { StreamName, Terminal } from '../terminal.ts';

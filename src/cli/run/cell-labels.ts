@@ -1,4 +1,4 @@
-import type { RegisteredCell } from '#src/wire/events.ts';
+import type { RegisteredCell } from '#src/contract/wire/events.ts';
 
 interface Label {
   readonly name: string;

@@ -1,5 +1,5 @@
-import type { Notebook } from '#src/wire/notebook.ts';
-import type { CacheMode, ExecutionRequest } from '#src/wire/run.ts';
+import type { Notebook } from '#src/contract/wire/notebook.ts';
+import type { CacheMode, ExecutionRequest } from '#src/contract/wire/run.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
 /** How the cells are run. */

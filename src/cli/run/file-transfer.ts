@@ -6,9 +6,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
 import { makeFolder } from '#src/base/os/make-folder.ts';
-import type { Client } from '#src/client/client.ts';
-import type { RequestOptions } from '#src/client/connection.ts';
-import type { FileEntry } from '#src/wire/files.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { RequestOptions } from '#src/contract/client/connection.ts';
+import type { FileEntry } from '#src/contract/wire/files.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import { READ_PLAIN } from '../plain-path.ts';
 

@@ -1,6 +1,6 @@
-import type { Client } from '#src/client/client.ts';
-import type { NotebookStreamEvent } from '#src/wire/events.ts';
-import type { Run } from '#src/wire/run.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
+import type { Run } from '#src/contract/wire/run.ts';
 import { CommandFailure, EXIT, type ExitCode } from '../exit-code.ts';
 import { isServerAway, type ServerReturn } from './server-return.ts';
 

@@ -1,8 +1,8 @@
 /** The session that a command uses: the open session of the notebook, or a new one in a new environment. */
 import { isDeepStrictEqual } from 'node:util';
-import { ApiError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
-import type { NotebookSession, Startup } from '#src/wire/session.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { NotebookSession, Startup } from '#src/contract/wire/session.ts';
 import { CommandFailure } from '../exit-code.ts';
 import type { Interruption } from './interruption.ts';
 import type { ServerReturn } from './server-return.ts';

@@ -1,10 +1,10 @@
 /** Files as command lines name them, on this machine and in the workspace: paths, folders and patterns. */
 import { existsSync, statSync } from 'node:fs';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
-import { ApiError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
-import type { RequestOptions } from '#src/client/connection.ts';
-import type { FileEntry } from '#src/wire/files.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { RequestOptions } from '#src/contract/client/connection.ts';
+import type { FileEntry } from '#src/contract/wire/files.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import { plainPath } from '../plain-path.ts';
 import { checkFetched, type FetchedFile, fetchFile, filesIn, sendPath } from './file-transfer.ts';

@@ -1,7 +1,7 @@
 /** The datasources of a notebook that is to be run. */
-import { ApiError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
-import type { Notebook } from '#src/wire/notebook.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { Notebook } from '#src/contract/wire/notebook.ts';
 import { CommandFailure } from '../exit-code.ts';
 
 /** Throws `CommandFailure` for a slug whose datasource the caller cannot read. */

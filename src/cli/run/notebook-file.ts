@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
 import { Option } from 'commander';
-import type { ImportedNotebook, NotebookFileFormat } from '#src/wire/notebook.ts';
+import type { ImportedNotebook, NotebookFileFormat } from '#src/contract/wire/notebook.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import { readPlain } from '../plain-path.ts';
 

@@ -1,10 +1,10 @@
 /** The files that `troupe run` uploads and downloads. */
 import { statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import type { Client } from '#src/client/client.ts';
-import type { FileEntry } from '#src/wire/files.ts';
-import type { Notebook } from '#src/wire/notebook.ts';
-import type { Run } from '#src/wire/run.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { FileEntry } from '#src/contract/wire/files.ts';
+import type { Notebook } from '#src/contract/wire/notebook.ts';
+import type { Run } from '#src/contract/wire/run.ts';
 import type { Terminal } from '../terminal.ts';
 import { type FetchedFile, filesIn } from './file-transfer.ts';
 import { localImports } from './local-imports.ts';

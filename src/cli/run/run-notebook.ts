@@ -1,11 +1,11 @@
 /** `troupe run`: opens a notebook, executes it, shows the progress, and closes it again. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { ApiError } from '#src/client/api-error.ts';
-import { newKey } from '#src/client/connection.ts';
-import type { Notebook } from '#src/wire/notebook.ts';
-import type { CacheMode, Run } from '#src/wire/run.ts';
-import type { NotebookSession } from '#src/wire/session.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import { newKey } from '#src/contract/client/connection.ts';
+import type { Notebook } from '#src/contract/wire/notebook.ts';
+import type { CacheMode, Run } from '#src/contract/wire/run.ts';
+import type { NotebookSession } from '#src/contract/wire/session.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import type { Input } from '../input.ts';
 import { durationText } from '../show/duration.ts';

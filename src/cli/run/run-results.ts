@@ -1,6 +1,6 @@
 /** The files that `troupe run` writes once the run has ended, whether it succeeded or not. */
-import type { Notebook } from '#src/wire/notebook.ts';
-import type { Run } from '#src/wire/run.ts';
+import type { Notebook } from '#src/contract/wire/notebook.ts';
+import type { Run } from '#src/contract/wire/run.ts';
 import type { Terminal } from '../terminal.ts';
 import type { FetchedFile } from './file-transfer.ts';
 import {

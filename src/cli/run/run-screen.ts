@@ -3,13 +3,13 @@
  * then a summary. It receives every event of the session's stream and ignores those of other runs.
  */
 
-import { ApiError } from '#src/client/api-error.ts';
-import { valueOfAsset } from '#src/outputs/asset-value.ts';
-import type { ShownValue } from '#src/outputs/representation.ts';
-import type { NotebookEvents, NotebookStreamEvent } from '#src/wire/events.ts';
-import type { Notebook } from '#src/wire/notebook.ts';
-import type { Output } from '#src/wire/output.ts';
-import type { CellResult, Run } from '#src/wire/run.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import { valueOfAsset } from '#src/contract/outputs/asset-value.ts';
+import type { ShownValue } from '#src/contract/outputs/representation.ts';
+import type { NotebookEvents, NotebookStreamEvent } from '#src/contract/wire/events.ts';
+import type { Notebook } from '#src/contract/wire/notebook.ts';
+import type { Output } from '#src/contract/wire/output.ts';
+import type { CellResult, Run } from '#src/contract/wire/run.ts';
 import { durationText } from '../show/duration.ts';
 import { bestText, type ShowOptions } from '../show/output.ts';
 import type { Style } from '../style.ts';

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import type { Client } from '#src/client/client.ts';
+import type { Client } from '#src/contract/client/client.ts';
 import type { ShowOptions } from '../show/output.ts';
 import { OutputFiles } from '../show/output-files.ts';
 import { styleOf } from '../style.ts';

@@ -5,10 +5,10 @@
  */
 
 import { anySignal } from '#src/base/async/any-signal.ts';
-import { pause } from '#src/client/abort.ts';
-import { ApiError, ConnectionError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
-import { GIVE_UP_AFTER_MS } from '#src/client/event-stream.ts';
+import { pause } from '#src/contract/client/abort.ts';
+import { ApiError, ConnectionError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import { GIVE_UP_AFTER_MS } from '#src/contract/client/event-stream.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
 const MIN_PAUSE_MS = 100;

@@ -1,4 +1,4 @@
-import type { ActorStreamEvent } from '#src/wire/actor.ts';
+import type { ActorStreamEvent } from '#src/contract/wire/actor.ts';
 import type { Style } from '../style.ts';
 
 /** Returns an event of an actor as one line; undefined for an event about the stream itself. */

@@ -1,4 +1,4 @@
-import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
 import type { Style } from '../style.ts';
 
 /** Returns one event as one line: its type, and the part of its data that people look for. */

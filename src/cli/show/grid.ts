@@ -1,4 +1,4 @@
-import type { Grid } from '#src/outputs/grid.ts';
+import type { Grid } from '#src/contract/outputs/grid.ts';
 import { safeLine } from '../safe-text.ts';
 import type { Style } from '../style.ts';
 import { cutTo, widthOf } from './width.ts';

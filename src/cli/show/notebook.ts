@@ -1,4 +1,4 @@
-import type { Notebook } from '#src/wire/notebook.ts';
+import type { Notebook } from '#src/contract/wire/notebook.ts';
 import type { Style } from '../style.ts';
 
 /** Returns a saved notebook as text: its properties, and the code of its cells. */

@@ -1,9 +1,9 @@
 /** One output of a cell as text for a terminal. An output that cannot be text becomes a file. */
 import * as htmlparser2 from 'htmlparser2';
-import { gridOf } from '#src/outputs/grid.ts';
-import { type Emphasis, htmlText } from '#src/outputs/html-text.ts';
-import { parsedOrText } from '#src/outputs/python-json.ts';
-import { preferred, representationFor, type ShownValue } from '#src/outputs/representation.ts';
+import { gridOf } from '#src/contract/outputs/grid.ts';
+import { type Emphasis, htmlText } from '#src/contract/outputs/html-text.ts';
+import { parsedOrText } from '#src/contract/outputs/python-json.ts';
+import { preferred, representationFor, type ShownValue } from '#src/contract/outputs/representation.ts';
 import { type Style, type StyleName, sequencesOf } from '../style.ts';
 import { type GridLimits, gridText } from './grid.ts';
 

@@ -3,10 +3,10 @@
  * parts of outputs that could act in spite of the policy are left out, so every such file is safe to open.
  */
 
-import { errorsText } from '#src/outputs/error-text.ts';
-import type { Notebook } from '#src/wire/notebook.ts';
-import type { Output } from '#src/wire/output.ts';
-import type { Run } from '#src/wire/run.ts';
+import { errorsText } from '#src/contract/outputs/error-text.ts';
+import type { Notebook } from '#src/contract/wire/notebook.ts';
+import type { Output } from '#src/contract/wire/output.ts';
+import type { Run } from '#src/contract/wire/run.ts';
 import { formulaOf } from './formulas.ts';
 import { finalText } from './printed-text.ts';
 import { safeHtml } from './safe-html.ts';

@@ -1,4 +1,4 @@
-import type { KernelUsage, ServerState, WorkerState } from '#src/wire/server.ts';
+import type { KernelUsage, ServerState, WorkerState } from '#src/contract/wire/server.ts';
 
 /** A kernel and the share of a processor that it used between two samples. */
 export interface TopKernel extends KernelUsage {

@@ -3,9 +3,10 @@
  * connection. The bytes sent and not yet acknowledged are bounded: beyond that the stream waits as it does for any lagging
  * subscriber.
  */
+
+import type { ResyncReason } from '#src/contract/wire/shape.ts';
 import type { FeedChannel, FeedControls, FeedHead, FeedLink } from '#src/events/event-sink.ts';
 import type { MirroredStream } from '#src/events/mirrored-stream.ts';
-import type { ResyncReason } from '#src/wire/shape.ts';
 import { numberBytes } from './frame-parts.ts';
 import { FRAME, type FrameType } from './frame-socket.ts';
 

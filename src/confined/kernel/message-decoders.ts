@@ -1,5 +1,5 @@
 import { compactPart, shortenText } from '#src/base/text/compact-text.ts';
-import type { OutputTable } from '#src/wire/output.ts';
+import type { OutputTable } from '#src/contract/wire/output.ts';
 import {
   asBoolean,
   asList,

@@ -2,7 +2,7 @@
  * The messages of a kernel, as the server reads them. Members are camelCase; CellOutput and CellError are marimo's own
  * objects, passed through untouched because they are saved and handed back to marimo as they are.
  */
-import type { OutputTable } from '#src/wire/output.ts';
+import type { OutputTable } from '#src/contract/wire/output.ts';
 
 /** One value shown or printed. Errors have channel `marimo-error` and a list of CellError as data. */
 export interface CellOutput {

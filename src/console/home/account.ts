@@ -3,9 +3,9 @@
  * takes every request of the page as one of that person. When the server no longer knows the
  * session, the page leads to the sign-in page.
  */
-import { ApiError } from '#src/client/api-error.ts';
-import { type Client, createClient } from '#src/client/client.ts';
-import type { SignedOut, SignInOptions } from '#src/wire/operations/sign-in.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import { type Client, createClient } from '#src/contract/client/client.ts';
+import type { SignedOut, SignInOptions } from '#src/contract/wire/operations/sign-in.ts';
 import { BASE_URL, request } from '../state/server.ts';
 
 /** Sends a request. When the server does not recognise the person, goes to the sign-in page. */

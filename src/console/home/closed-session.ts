@@ -1,5 +1,5 @@
 import { durationText } from '#src/base/text/duration-text.ts';
-import type { NotebookSession } from '#src/wire/session.ts';
+import type { NotebookSession } from '#src/contract/wire/session.ts';
 
 type Closed = Pick<NotebookSession, 'closedBy' | 'ttlS' | 'idleTimeoutS' | 'createdAt' | 'updatedAt'>;
 

@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { ApiError } from '#src/client/api-error.ts';
-import type { OwnAccount } from '#src/wire/identity.ts';
-import type { AskingCommandLine } from '#src/wire/operations/sign-in.ts';
-import { pathOf } from '#src/wire/paths.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { OwnAccount } from '#src/contract/wire/identity.ts';
+import type { AskingCommandLine } from '#src/contract/wire/operations/sign-in.ts';
+import { pathOf } from '#src/contract/wire/paths.ts';
 import { Loading } from '../parts/empty.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Mark } from '../shell/mark.tsx';

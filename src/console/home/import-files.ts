@@ -1,6 +1,6 @@
 import { cutText } from '#src/base/text/cut-text.ts';
-import type { Client } from '#src/client/client.ts';
-import type { NotebookFileFormat } from '#src/wire/notebook.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { NotebookFileFormat } from '#src/contract/wire/notebook.ts';
 
 const FORMATS: Readonly<Record<string, NotebookFileFormat>> = { py: 'py', ipynb: 'ipynb', md: 'md' };
 

@@ -1,6 +1,6 @@
 import { cutText } from '#src/base/text/cut-text.ts';
-import { ApiError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
 import { Action } from '../parts/action.tsx';
 import { MAX_TITLE_CHARACTERS } from './import-files.ts';
 

@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { ApiError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
-import type { OwnWorkspace } from '#src/wire/identity.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { OwnWorkspace } from '#src/contract/wire/identity.ts';
 import { Empty, Loading } from '../parts/empty.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Mark } from '../shell/mark.tsx';

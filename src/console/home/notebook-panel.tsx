@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { ApiError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
-import type { AgentEntry } from '#src/wire/agent.ts';
-import { pathOf } from '#src/wire/paths.ts';
-import type { NotebookPlace, NotebookPresence } from '#src/wire/presence.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { AgentEntry } from '#src/contract/wire/agent.ts';
+import { pathOf } from '#src/contract/wire/paths.ts';
+import type { NotebookPlace, NotebookPresence } from '#src/contract/wire/presence.ts';
 import { Action } from '../parts/action.tsx';
 import { Conversation, useConversation } from '../parts/conversation.tsx';
 import { Problem } from '../parts/problem.tsx';

@@ -1,6 +1,6 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { NotebookPresence, NotebookPlace as Place, PresentPerson } from '#src/wire/presence.ts';
+import type { NotebookPresence, NotebookPlace as Place, PresentPerson } from '#src/contract/wire/presence.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Loading } from '../parts/empty.tsx';
 import { Mark } from '../shell/mark.tsx';

@@ -1,8 +1,8 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { Client } from '#src/client/client.ts';
-import type { OwnAccount, OwnWorkspace } from '#src/wire/identity.ts';
-import type { NotebookSessionSummary } from '#src/wire/lists.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { OwnAccount, OwnWorkspace } from '#src/contract/wire/identity.ts';
+import type { NotebookSessionSummary } from '#src/contract/wire/lists.ts';
 import { Action } from '../parts/action.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Empty, Loading } from '../parts/empty.tsx';

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { ApiError } from '#src/client/api-error.ts';
-import type { SignInOptions } from '#src/wire/operations/sign-in.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { SignInOptions } from '#src/contract/wire/operations/sign-in.ts';
 import { Problem } from '../parts/problem.tsx';
 import { TokenField } from '../parts/token-field.tsx';
 import { Mark } from '../shell/mark.tsx';

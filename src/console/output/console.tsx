@@ -1,4 +1,4 @@
-import { printedLines } from '#src/outputs/printed-lines.ts';
+import { printedLines } from '#src/contract/outputs/printed-lines.ts';
 import { Output, type ShownOutput } from './output.tsx';
 
 /** The text that a cell printed, and the figures that it showed in between. */

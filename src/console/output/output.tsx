@@ -1,7 +1,7 @@
 /** An output for people: a table, a picture, HTML in a frame, or text. None of its HTML becomes part of this page. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { representationFor, type ShownValue } from '#src/outputs/representation.ts';
+import { representationFor, type ShownValue } from '#src/contract/outputs/representation.ts';
 import { Problem } from '../parts/problem.tsx';
 import { textOf } from '../parts/words.ts';
 import { useClient, useData } from '../state/data.ts';

@@ -1,4 +1,4 @@
-import type { OutputTable } from '#src/wire/output.ts';
+import type { OutputTable } from '#src/contract/wire/output.ts';
 import { count, textOf } from '../parts/words.ts';
 
 /** The first rows of a table. */

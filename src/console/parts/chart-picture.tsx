@@ -1,6 +1,6 @@
 /** A drawing of an actor's statechart. The present state is lit and the last transition is marked. */
 import { useSignal } from '@preact/signals';
-import type { ActorDetail, Chart } from '#src/wire/actor.ts';
+import type { ActorDetail, Chart } from '#src/contract/wire/actor.ts';
 import { type PlacedState, pictureOf, type RoutedTransition } from '../state/charts.ts';
 import { useData } from '../state/data.ts';
 import { Loading } from './empty.tsx';

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import type { Client } from '#src/client/client.ts';
-import type { AgentEntry, AgentSession } from '#src/wire/agent.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { AgentEntry, AgentSession } from '#src/contract/wire/agent.ts';
 import { useWhileSeen } from '../state/while-seen.ts';
 import { Badge } from './badge.tsx';
 import { Markdown } from './markdown.tsx';

@@ -1,7 +1,7 @@
 /** A view that is one list: title, filters, pages of rows, and a text for the empty list. */
 import type { ComponentChildren } from 'preact';
-import type { Client } from '#src/client/client.ts';
-import type { Page } from '#src/wire/shape.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { Page } from '#src/contract/wire/shape.ts';
 import type { Renewal } from '../state/data.ts';
 import { usePages } from '../state/pages.ts';
 import { Loading } from './empty.tsx';

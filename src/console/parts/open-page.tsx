@@ -1,4 +1,4 @@
-import { openNotebookPage } from '#src/client/notebook-page.ts';
+import { openNotebookPage } from '#src/contract/client/notebook-page.ts';
 import { useClient } from '../state/data.ts';
 import { BASE_URL } from '../state/server.ts';
 import { Action } from './action.tsx';

@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError } from '#src/client/api-error.ts';
+import { ApiError, ConnectionError } from '#src/contract/client/api-error.ts';
 import { textOf } from './words.ts';
 
 /** Advice for errors that have no advice of their own. */

@@ -1,4 +1,4 @@
-import type { Run } from '#src/wire/run.ts';
+import type { Run } from '#src/contract/wire/run.ts';
 import { Age } from './time.tsx';
 import { duration } from './words.ts';
 

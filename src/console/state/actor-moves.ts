@@ -2,7 +2,7 @@
  * The transitions of actors, as they happen. Listeners are called once for each frame, however many
  * transitions there are.
  */
-import type { ActorStreamEvent } from '#src/wire/actor.ts';
+import type { ActorStreamEvent } from '#src/contract/wire/actor.ts';
 import { useClient } from './data.ts';
 import { place } from './route.ts';
 import { useWhileSeen } from './while-seen.ts';

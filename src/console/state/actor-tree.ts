@@ -1,5 +1,5 @@
 /** Actors as a tree: an environment, its sessions and agents, their runs. */
-import type { Actor } from '#src/wire/actor.ts';
+import type { Actor } from '#src/contract/wire/actor.ts';
 import { type Data, useData } from './data.ts';
 
 export interface TreeNode {

@@ -3,7 +3,7 @@
  * which an actor has changed. `workspace-events.ts` keeps the counts up to date.
  */
 import { signal } from '@preact/signals';
-import type { ActorPage } from '#src/wire/actor.ts';
+import type { ActorPage } from '#src/contract/wire/actor.ts';
 import { place } from './route.ts';
 import { onSignOut } from './session.ts';
 

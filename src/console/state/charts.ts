@@ -1,5 +1,5 @@
 /** The pictures of the statecharts, as the build has laid them out. They are loaded with the first actor. */
-import { ApiError, ConnectionError } from '#src/client/api-error.ts';
+import { ApiError, ConnectionError } from '#src/contract/client/api-error.ts';
 import { BASE_URL } from './server.ts';
 
 export interface PlacedState {

@@ -4,7 +4,7 @@
  */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { Client } from '#src/client/client.ts';
+import type { Client } from '#src/contract/client/client.ts';
 import { changesOf, isTold } from './changes.ts';
 import { place } from './route.ts';
 import { comebacks } from './server.ts';

@@ -3,9 +3,9 @@
  * awake.
  */
 import { useSignal } from '@preact/signals';
-import type { NotebookStreamEvent } from '#src/wire/events.ts';
-import type { Notebook } from '#src/wire/notebook.ts';
-import type { Output } from '#src/wire/output.ts';
+import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
+import type { Notebook } from '#src/contract/wire/notebook.ts';
+import type { Output } from '#src/contract/wire/output.ts';
 import { useClient } from './data.ts';
 import { withPrinted } from './printed.ts';
 import { useWhileSeen } from './while-seen.ts';

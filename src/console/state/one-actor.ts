@@ -2,8 +2,8 @@
  * One actor. It is loaded again when its stream says that it has moved, refused a command or left.
  */
 import { useRef } from 'preact/hooks';
-import { ApiError } from '#src/client/api-error.ts';
-import type { ActorDetail } from '#src/wire/actor.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { ActorDetail } from '#src/contract/wire/actor.ts';
 import { type Data, UNTOLD_EVERY_MS, useClient, useData } from './data.ts';
 import { useWhileSeen } from './while-seen.ts';
 

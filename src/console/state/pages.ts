@@ -4,8 +4,8 @@
  */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { Client } from '#src/client/client.ts';
-import type { Page } from '#src/wire/shape.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { Page } from '#src/contract/wire/shape.ts';
 import { type Renewal, useChange, useClient, useRenewal } from './data.ts';
 import { place } from './route.ts';
 import { isVisible } from './visible.ts';

@@ -1,4 +1,4 @@
-import { isTransient } from '#src/client/retry.ts';
+import { isTransient } from '#src/contract/client/retry.ts';
 
 const PAUSE_MS = 3_000;
 

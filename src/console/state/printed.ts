@@ -3,7 +3,7 @@
  * newest text of a running cell matters most.
  */
 import { endOfText } from '#src/base/text/cut-text.ts';
-import type { Output } from '#src/wire/output.ts';
+import type { Output } from '#src/contract/wire/output.ts';
 
 const MAX_ENTRIES = 500;
 /** The most characters that are kept of one text, as many as the server keeps. */

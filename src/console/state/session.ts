@@ -4,9 +4,9 @@
  * cookie or `localStorage`.
  */
 import { signal } from '@preact/signals';
-import { ApiError } from '#src/client/api-error.ts';
-import { type Client, createClient } from '#src/client/client.ts';
-import type { OwnAccount, OwnWorkspace } from '#src/wire/identity.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import { type Client, createClient } from '#src/contract/client/client.ts';
+import type { OwnAccount, OwnWorkspace } from '#src/contract/wire/identity.ts';
 import { signOut as endBrowserSession } from '../home/account.ts';
 import { BASE_URL, request } from './server.ts';
 

@@ -1,7 +1,7 @@
 /** One stream about the workspace for all views: counts, refusals, and the kinds of actors that have changed. */
 import { useEffect } from 'preact/hooks';
-import { ApiError } from '#src/client/api-error.ts';
-import type { Client } from '#src/client/client.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
 import { counts, isTold, noteChanges, noteGap, noteRefusal } from './changes.ts';
 import { persistently } from './persistently.ts';
 import { place } from './route.ts';

@@ -1,4 +1,4 @@
-import type { ActorDetail } from '#src/wire/actor.ts';
+import type { ActorDetail } from '#src/contract/wire/actor.ts';
 import { ActorLink } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { ChartPicture } from '../parts/chart-picture.tsx';

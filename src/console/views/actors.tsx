@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { Actor, ActorPage } from '#src/wire/actor.ts';
+import type { Actor, ActorPage } from '#src/contract/wire/actor.ts';
 import { ActorLink } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Empty, Loading } from '../parts/empty.tsx';

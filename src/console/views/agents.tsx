@@ -1,4 +1,4 @@
-import type { AgentSessionSummary } from '#src/wire/agent.ts';
+import type { AgentSessionSummary } from '#src/contract/wire/agent.ts';
 import { ActorLink } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Empty } from '../parts/empty.tsx';

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '#src/wire/audit.ts';
+import type { AuditEntry } from '#src/contract/wire/audit.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { TextFilter } from '../parts/filter.tsx';

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { ConnectionTest, Datasource } from '#src/wire/datasource.ts';
+import type { ConnectionTest, Datasource } from '#src/contract/wire/datasource.ts';
 import { Action } from '../parts/action.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { ListView, PAGE_ITEMS } from '../parts/list-view.tsx';

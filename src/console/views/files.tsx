@@ -1,4 +1,4 @@
-import type { FileEntry } from '#src/wire/files.ts';
+import type { FileEntry } from '#src/contract/wire/files.ts';
 import { Empty } from '../parts/empty.tsx';
 import { ListView, PAGE_ITEMS } from '../parts/list-view.tsx';
 import { Age } from '../parts/time.tsx';

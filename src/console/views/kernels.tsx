@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks';
-import type { KernelList, KernelUsage } from '#src/wire/server.ts';
+import type { KernelList, KernelUsage } from '#src/contract/wire/server.ts';
 import { Action } from '../parts/action.tsx';
 import { Bar } from '../parts/bar.tsx';
 import { Empty, Loading } from '../parts/empty.tsx';

@@ -1,4 +1,4 @@
-import type { AccessToken, Member } from '#src/wire/identity.ts';
+import type { AccessToken, Member } from '#src/contract/wire/identity.ts';
 import { Empty } from '../parts/empty.tsx';
 import { ListView, PAGE_ITEMS } from '../parts/list-view.tsx';
 import type { Column } from '../parts/rows.tsx';

@@ -1,4 +1,4 @@
-import type { CellResult, OutputPart, Run } from '#src/wire/run.ts';
+import type { CellResult, OutputPart, Run } from '#src/contract/wire/run.ts';
 import { Console } from '../output/console.tsx';
 import { Output } from '../output/output.tsx';
 import { Action } from '../parts/action.tsx';

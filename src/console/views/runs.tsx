@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
-import { RUN_STATUSES } from '#src/client/runs.ts';
-import type { Run, RunCancellationResult } from '#src/wire/run.ts';
+import { RUN_STATUSES } from '#src/contract/client/runs.ts';
+import type { Run, RunCancellationResult } from '#src/contract/wire/run.ts';
 import { Action } from '../parts/action.tsx';
 import { ActorLink, Id } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';

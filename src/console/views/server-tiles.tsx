@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
-import { ApiError } from '#src/client/api-error.ts';
-import type { ServerFacts, ServerLoad } from '#src/wire/server.ts';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { ServerFacts, ServerLoad } from '#src/contract/wire/server.ts';
 import { ago, bytes, count, counted, duration } from '../parts/words.ts';
 import { useClient } from '../state/data.ts';
 import { now } from '../state/visible.ts';

@@ -1,4 +1,4 @@
-import type { NotebookSessionSummary } from '#src/wire/lists.ts';
+import type { NotebookSessionSummary } from '#src/contract/wire/lists.ts';
 import { ActorLink } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Empty } from '../parts/empty.tsx';

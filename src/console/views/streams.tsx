@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { cutText } from '#src/base/text/cut-text.ts';
-import { pathOf } from '#src/wire/paths.ts';
+import { pathOf } from '#src/contract/wire/paths.ts';
 import { Empty } from '../parts/empty.tsx';
 import { SwitchFilter, TextFilter } from '../parts/filter.tsx';
 import { Problem } from '../parts/problem.tsx';

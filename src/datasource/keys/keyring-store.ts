@@ -14,7 +14,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import nacl from 'tweetnacl';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { ALONE, type Cluster } from '#src/cluster/cluster.ts';
-import type { Key } from '#src/wire/health.ts';
+import type { Key } from '#src/contract/wire/health.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { type KeyCheck, keyChecks } from '#storage/records/datasources.ts';

@@ -3,7 +3,7 @@
  * and an agent asks again and again. An entry belongs to one revision of a connection. It does not record permissions:
  * the caller checks the right to read each time before asking.
  */
-import type { Datasource } from '#src/wire/datasource.ts';
+import type { Datasource } from '#src/contract/wire/datasource.ts';
 
 /** One table, and its columns with the types that the database names. */
 export interface Table {

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { Violation } from '#src/base/errors/errors.ts';
-import type { QuerySchema } from '#src/wire/operations/operation.ts';
+import type { QuerySchema } from '#src/contract/wire/operations/operation.ts';
 import { createCheck, invalidRequest } from './violations.ts';
 
 const MAX_VIOLATIONS = 8;

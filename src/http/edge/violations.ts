@@ -8,7 +8,7 @@ import {
   type SchemaError,
 } from '#src/base/json/schema-check.ts';
 import { cutText } from '#src/base/text/cut-text.ts';
-import { wordsOf } from '#src/wire/patterns.ts';
+import { wordsOf } from '#src/contract/wire/patterns.ts';
 
 /**
  * How many mistakes the validator collects. For a union it reports the mistakes of all branches and

@@ -4,7 +4,7 @@
  */
 import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
-import type { OperationId } from '#src/wire/paths.ts';
+import type { OperationId } from '#src/contract/wire/paths.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { AnyRouteRequest, Route } from '../route.ts';
 

@@ -1,7 +1,7 @@
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import { pathOf } from '#src/wire/paths.ts';
+import { pathOf } from '#src/contract/wire/paths.ts';
 import { json } from '../reply/reply.ts';
 
 /** Issues tickets, each for one stream. */

@@ -1,9 +1,9 @@
 /** Replies that wait for the end of a run, so that a simple client needs a single request and no event stream. */
 import type { Principal } from '#src/base/caller/principal.ts';
+import type { READ_CONDITION } from '#src/contract/wire/operations/parts.ts';
+import { pathOf } from '#src/contract/wire/paths.ts';
 import type { RunRepository } from '#src/runs/run-repository.ts';
 import { type Submission, submissionJson, submissionOf } from '#src/runs/submission.ts';
-import type { READ_CONDITION } from '#src/wire/operations/parts.ts';
-import { pathOf } from '#src/wire/paths.ts';
 import { REPLAYED } from '../idempotency/idempotency.ts';
 import { tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
 import { type BytesReply, type EmptyReply, encodedJson, type Reply, waiting } from '../reply/reply.ts';

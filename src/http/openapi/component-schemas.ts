@@ -35,7 +35,7 @@ export class ComponentSchemas {
 
   /**
    * `replacements` are used in place of schemas with these names, for shapes that are not defined
-   * in `src/wire`. `examples` are values by the names of response schemas.
+   * in `src/contract/wire`. `examples` are values by the names of response schemas.
    */
   constructor(replacements: Readonly<Record<string, object>> = {}, examples: Json = {}) {
     this.#replacements = replacements;

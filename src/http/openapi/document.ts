@@ -2,8 +2,8 @@
 
 import type { Auth, Requirements } from '#src/base/caller/principal.ts';
 import { CATALOGUE, type ErrorCode } from '#src/base/errors/errors.ts';
-import type { ResponseSpec } from '#src/wire/operations/operation.ts';
-import { EmptyBodySchema } from '#src/wire/shape.ts';
+import type { ResponseSpec } from '#src/contract/wire/operations/operation.ts';
+import { EmptyBodySchema } from '#src/contract/wire/shape.ts';
 import { changesData, needsRoom, paramNamesOf, type Route } from '../route.ts';
 import { ComponentSchemas } from './component-schemas.ts';
 import { ERROR_SCHEMAS, FAILURE_SCHEMAS } from './error-schemas.ts';
@@ -22,7 +22,7 @@ export interface OpenApiOptions {
   readonly version: string;
   readonly requirements: Auth['requirements'];
   /**
-   * Schemas that replace schemas of the same name, for shapes that are not defined in `src/wire`.
+   * Schemas that replace schemas of the same name, for shapes that are not defined in `src/contract/wire`.
    */
   readonly schemas?: Readonly<Record<string, object>>;
 }

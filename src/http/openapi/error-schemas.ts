@@ -57,7 +57,7 @@ export const ERROR_SCHEMAS = {
 } as const;
 
 /**
- * The schemas with the lists of codes. They replace the schemas in `src/wire`, which have only the
+ * The schemas with the lists of codes. They replace the schemas in `src/contract/wire`, which have only the
  * names.
  */
 export const FAILURE_SCHEMAS = {

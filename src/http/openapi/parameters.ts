@@ -1,4 +1,4 @@
-import { SECRET_NAME } from '#src/wire/notebook.ts';
+import { SECRET_NAME } from '#src/contract/wire/notebook.ts';
 import { openEndOf, paramNamesOf, type Route } from '../route.ts';
 import type { ComponentSchemas } from './component-schemas.ts';
 

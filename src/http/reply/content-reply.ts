@@ -1,6 +1,6 @@
 /** Replies with content whose hash is known: all of it, one range of it, or 304 when the caller already has it. */
 import { AppError } from '#src/base/errors/errors.ts';
-import type { CONTENT_HEADERS } from '#src/wire/operations/parts.ts';
+import type { CONTENT_HEADERS } from '#src/contract/wire/operations/parts.ts';
 import { describeUntrusted } from './content-headers.ts';
 import { isKnown } from './entity-tag.ts';
 import { type BytesReply, type EmptyReply, type FileReply, raw } from './reply.ts';

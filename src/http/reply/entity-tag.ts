@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { AppError } from '#src/base/errors/errors.ts';
-import type { READ_CONDITION, WRITE_CONDITIONS } from '#src/wire/operations/parts.ts';
+import type { READ_CONDITION, WRITE_CONDITIONS } from '#src/contract/wire/operations/parts.ts';
 import { invalidRequest } from '../edge/violations.ts';
 import type { BytesReply, EmptyReply, JsonReply } from './reply.ts';
 

@@ -1,6 +1,6 @@
 import type { AccessTokens } from '#src/auth/tokens.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
-import { pathOf } from '#src/wire/paths.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
+import { pathOf } from '#src/contract/wire/paths.ts';
 import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

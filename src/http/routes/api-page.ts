@@ -1,4 +1,4 @@
-import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { type PageFiles, pageFileHandling, pageHandling, pageRedirection } from '../page-files.ts';
 import { defineRoute, type Route } from '../route.ts';
 

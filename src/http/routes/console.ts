@@ -1,4 +1,4 @@
-import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import {
   type PageFile,
   type PageFiles,

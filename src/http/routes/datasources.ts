@@ -1,9 +1,9 @@
+import type { ConnectionTest } from '#src/contract/wire/datasource.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
+import { pathOf } from '#src/contract/wire/paths.ts';
+import { MAX_WHOLE_LIST } from '#src/contract/wire/shape.ts';
 import type { Datasources, Saved } from '#src/datasource/datasources.ts';
 import type { DatasourceGrants } from '#src/datasource/grants.ts';
-import type { ConnectionTest } from '#src/wire/datasource.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
-import { pathOf } from '#src/wire/paths.ts';
-import { MAX_WHOLE_LIST } from '#src/wire/shape.ts';
 import { auditContextOf } from '../handlers/audited-routes.ts';
 import { requireState, tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
 import { created, encodedJson, type JsonReply, json, noContent, ok } from '../reply/reply.ts';

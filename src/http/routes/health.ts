@@ -1,5 +1,5 @@
-import type { Readiness } from '#src/wire/health.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
+import type { Readiness } from '#src/contract/wire/health.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { json, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

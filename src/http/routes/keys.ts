@@ -1,7 +1,7 @@
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import type { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
 import { noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

@@ -1,6 +1,6 @@
 /** The page at the server's address in a browser: a description of the server, first steps, and every operation. */
 import { createHash } from 'node:crypto';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { cookieIn, cookieNameOf, SESSION_COOKIE } from '../edge/session-cookie.ts';
 import { TAGS } from '../openapi/tags.ts';
 import { type PageFiles, pageHandling } from '../page-files.ts';

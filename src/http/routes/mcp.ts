@@ -1,5 +1,5 @@
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import type { McpEndpoint } from '#src/mcp/endpoint.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
 import type { InnerRequests } from '../inner/inner-requests.ts';
 import { webReply } from '../reply/send-web.ts';
 import { defineRoute, type Route } from '../route.ts';

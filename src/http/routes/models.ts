@@ -2,8 +2,8 @@ import type { ModelKeys } from '#src/agent/models/model-keys.ts';
 import type { Models } from '#src/agent/models/models.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { notFound } from '#src/base/errors/errors.ts';
-import type { ModelTest } from '#src/wire/models.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
+import type { ModelTest } from '#src/contract/wire/models.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

@@ -1,6 +1,6 @@
 import { AppError } from '#src/base/errors/errors.ts';
-import type { Node, NodeInvitation, NodeList } from '#src/wire/nodes.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
+import type { Node, NodeInvitation, NodeList } from '#src/contract/wire/nodes.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { requireServerScope } from '../handlers/server-scope.ts';
 import { noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';

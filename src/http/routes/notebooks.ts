@@ -1,14 +1,14 @@
 import { AppError } from '#src/base/errors/errors.ts';
 import { type NotebookUrl, withMembers, withUrlInSlices } from '#src/base/json/notebook-url.ts';
 import { MAX_VERSIONS, MAX_VERSIONS_BYTES, VERSION_MS } from '#src/base/version-limits.ts';
+import { SECRET_NAME } from '#src/contract/wire/notebook.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
+import { pathOf } from '#src/contract/wire/paths.ts';
 import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
 import type { NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
 import type { ImportedNotebook, NotebookFiles, WritableFormat } from '#src/notebook/notebook-files.ts';
 import type { NotebookSecrets } from '#src/notebook/notebook-secrets.ts';
 import type { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
-import { SECRET_NAME } from '#src/wire/notebook.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
-import { pathOf } from '#src/wire/paths.ts';
 import { publicOriginOf } from '../edge/origin.ts';
 import { attachment } from '../reply/content-headers.ts';
 import { requireState, tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';

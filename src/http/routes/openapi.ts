@@ -1,4 +1,4 @@
-import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { createOpenApi, type OpenApiOptions } from '../openapi/document.ts';
 import { sharedDocument } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';

@@ -1,4 +1,4 @@
-import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { requireServerScope } from '../handlers/server-scope.ts';
 import { noContent } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';

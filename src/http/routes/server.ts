@@ -1,9 +1,9 @@
 import type { TokenHolder } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import { OPEN_METRICS_TYPE } from '#src/base/metrics/registry.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
+import type { KernelList, ServerLog, ServerState } from '#src/contract/wire/server.ts';
 import type { EventSink, Subscription } from '#src/events/event-sink.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
-import type { KernelList, ServerLog, ServerState } from '#src/wire/server.ts';
 import { ok, raw, stream } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

@@ -6,7 +6,7 @@ import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
 import { networkOf } from '#src/base/net/ip-address.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { AuthThrottle } from '../edge/auth-throttle.ts';
 import { publicOriginOf } from '../edge/origin.ts';
 import { ATTEMPT_COOKIE, cookieIn, cookieNameOf, SESSION_COOKIE, setCookie } from '../edge/session-cookie.ts';

@@ -1,6 +1,6 @@
 import type { Principal } from '#src/base/caller/principal.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
-import type { ModelUsagePage, WorkspaceUsage } from '#src/wire/usage.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
+import type { ModelUsagePage, WorkspaceUsage } from '#src/contract/wire/usage.ts';
 import { ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

@@ -3,8 +3,8 @@ import type { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
 import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
 import type { Workspaces } from '#src/auth/workspaces.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import { OPERATIONS } from '#src/wire/operations/table.ts';
-import { pathOf } from '#src/wire/paths.ts';
+import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
+import { pathOf } from '#src/contract/wire/paths.ts';
 import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

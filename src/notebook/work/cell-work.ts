@@ -1,6 +1,6 @@
 import type { WorkEnd } from '#machines/notebook-session.ts';
 import { type TraceContext, traceparentOf } from '#src/base/tracing/trace-context.ts';
-import type { CellResult } from '#src/wire/run.ts';
+import type { CellResult } from '#src/contract/wire/run.ts';
 import type { LiveNotebook } from '../live-notebook.ts';
 import type { NotebookView } from '../view.ts';
 import { RunRecorder } from './run-recorder.ts';

@@ -1,10 +1,10 @@
 import { shortenText } from '#src/base/text/compact-text.ts';
 import { type TraceContext, traceparentOf } from '#src/base/tracing/trace-context.ts';
 import type { CellError, CellOp, CellOutput } from '#src/confined/kernel/messages.ts';
-import { errorMessage } from '#src/outputs/error-text.ts';
+import { errorMessage } from '#src/contract/outputs/error-text.ts';
+import type { EventData } from '#src/contract/wire/events.ts';
+import type { CodeError, CodeResult } from '#src/contract/wire/session.ts';
 import { unbundle } from '#src/runs/run-output.ts';
-import type { EventData } from '#src/wire/events.ts';
-import type { CodeError, CodeResult } from '#src/wire/session.ts';
 import type { Store } from '#storage/store.ts';
 import { ConsoleTail } from '../console-tail.ts';
 import { configOf, isCellId } from '../document.ts';

@@ -2,8 +2,8 @@
 
 import { AppError, type Violation } from '#src/base/errors/errors.ts';
 import type { CellError } from '#src/confined/kernel/messages.ts';
-import { errorMessage } from '#src/outputs/error-text.ts';
-import type { ExecutionRequest as SentExecution } from '#src/wire/run.ts';
+import { errorMessage } from '#src/contract/outputs/error-text.ts';
+import type { ExecutionRequest as SentExecution } from '#src/contract/wire/run.ts';
 import { requireCurrent } from '../current-state.ts';
 import { type CellConfig, configOf } from '../document.ts';
 import type { LiveNotebook } from '../live-notebook.ts';

@@ -10,10 +10,10 @@ import type {
   Execution,
   KernelMessage,
 } from '#src/confined/kernel/messages.ts';
-import { errorMessage } from '#src/outputs/error-text.ts';
+import { errorMessage } from '#src/contract/outputs/error-text.ts';
+import type { CellResult, OutputPart, RunOutput, TerminalStatus } from '#src/contract/wire/run.ts';
 import type { PrintedText } from '#src/runs/printed-text.ts';
 import { OutputShelf, omittedTextWarning } from '#src/runs/run-output.ts';
-import type { CellResult, OutputPart, RunOutput, TerminalStatus } from '#src/wire/run.ts';
 import { labelOf, labelsOf } from '../cell-label.ts';
 import type { NotebookView, ViewCell } from '../view.ts';
 import { brokenOutputs } from './broken-cells.ts';

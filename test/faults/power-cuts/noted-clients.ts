@@ -1,7 +1,7 @@
 /** Clients that use a server and note in the log what it acknowledges, and what a store must have after such notes. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Client } from '#src/client/client.ts';
-import type { Run } from '#src/wire/run.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { Run } from '#src/contract/wire/run.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import { notebookRecords, notebookSummaries } from '#storage/records/notebooks.ts';
 import { runIndex, runRecords } from '#storage/records/runs.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Run } from '#src/wire/run.ts';
+import type { Run } from '#src/contract/wire/run.ts';
 import { AgentLog } from '#test/support/agent-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { startServer } from '#test/support/server-fixture.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Client } from '#src/client/client.ts';
-import type { OpenAgentSession } from '#src/wire/agent.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { OpenAgentSession } from '#src/contract/wire/agent.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { withoutKernels } from '#test/support/processes.ts';
 import { problemOf, refusalOf } from '#test/support/refusal.ts';

@@ -1,8 +1,8 @@
 /** The tokens that members spend with models, as they are billed: by run, and by day, member and model. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Client } from '#src/client/client.ts';
-import type { ModelUsage } from '#src/wire/usage.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { ModelUsage } from '#src/contract/wire/usage.ts';
 import { AgentLog } from '#test/support/agent-log.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { refusalOf } from '#test/support/refusal.ts';

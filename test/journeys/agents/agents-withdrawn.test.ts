@@ -1,7 +1,7 @@
 /** Prompts that did not complete: no later request asks a model for them, at any vendor, and the history says how they ended. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { AgentEntry } from '#src/wire/agent.ts';
+import type { AgentEntry } from '#src/contract/wire/agent.ts';
 import { AgentLog } from '#test/support/agent-log.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

@@ -1,7 +1,7 @@
 /** Conversations with an agent: prompts, answers, and their records. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Run } from '#src/wire/run.ts';
+import type { Run } from '#src/contract/wire/run.ts';
 import { AgentLog, said } from '#test/support/agent-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { refusalOf } from '#test/support/refusal.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Client } from '#src/client/client.ts';
+import type { Client } from '#src/contract/client/client.ts';
 import { AgentLog } from '#test/support/agent-log.ts';
 import { addMember } from '#test/support/members.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';

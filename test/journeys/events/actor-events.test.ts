@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { ActorStreamEvent } from '#src/wire/actor.ts';
+import type { ActorStreamEvent } from '#src/contract/wire/actor.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
 import { openStream } from '#test/support/raw-stream.ts';

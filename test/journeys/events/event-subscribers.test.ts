@@ -1,7 +1,7 @@
 /** Several, returning and slow subscribers of one session, and the events that they receive. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { scrape } from '#test/support/metrics.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

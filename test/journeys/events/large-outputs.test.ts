@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import test from 'node:test';
-import type { NotebookStreamEvent } from '#src/wire/events.ts';
-import type { Output } from '#src/wire/output.ts';
+import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
+import type { Output } from '#src/contract/wire/output.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { startServer } from '#test/support/server-fixture.ts';

@@ -1,6 +1,6 @@
 /** Received event streams of notebook sessions, in a form that journeys can compare. */
 import assert from 'node:assert/strict';
-import type { NotebookStreamEvent } from '#src/wire/events.ts';
+import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
 
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const DATA = 'data: ';

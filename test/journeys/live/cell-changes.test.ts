@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { CellChange } from '#src/wire/cell-changes.ts';
+import type { CellChange } from '#src/contract/wire/cell-changes.ts';
 import { block } from '#test/support/code-block.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { addMember } from '#test/support/members.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import test from 'node:test';
-import type { Run } from '#src/wire/run.ts';
+import type { Run } from '#src/contract/wire/run.ts';
 import { openNotebook, results } from '#test/support/notebook-fixture.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 

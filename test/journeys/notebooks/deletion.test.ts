@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Client } from '#src/client/client.ts';
-import type { OutputPart, Run } from '#src/wire/run.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import type { OutputPart, Run } from '#src/contract/wire/run.ts';
 import type { RecordKind } from '#storage/codec.ts';
 import { openStore } from '#storage/open-store.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';

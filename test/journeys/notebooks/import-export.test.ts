@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Cell, Notebook, NotebookFileFormat } from '#src/wire/notebook.ts';
+import type { Cell, Notebook, NotebookFileFormat } from '#src/contract/wire/notebook.ts';
 import { cellsOf, openNotebook, statuses, withoutVersions } from '#test/support/notebook-fixture.ts';
 import { problemOf, refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';

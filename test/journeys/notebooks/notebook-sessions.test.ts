@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { NotebookSession } from '#src/wire/session.ts';
+import type { NotebookSession } from '#src/contract/wire/session.ts';
 import { cellsOf, openNotebook, printed, results, withoutVersions } from '#test/support/notebook-fixture.ts';
 import { problemOf, refusalOf, tally } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';

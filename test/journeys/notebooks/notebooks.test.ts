@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Notebook } from '#src/wire/notebook.ts';
+import type { Notebook } from '#src/contract/wire/notebook.ts';
 import { cellsOf, openNotebook, statuses } from '#test/support/notebook-fixture.ts';
 import { refusalOf, tally } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';

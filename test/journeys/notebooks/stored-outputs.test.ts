@@ -1,7 +1,7 @@
 /** The size of runs' outputs in the store. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Run } from '#src/wire/run.ts';
+import type { Run } from '#src/contract/wire/run.ts';
 import { openStoreReader } from '#storage/open-store.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Worker } from 'node:worker_threads';
-import type { NotebookSession } from '#src/wire/session.ts';
+import type { NotebookSession } from '#src/contract/wire/session.ts';
 import { LoopWatch } from '#test/support/loop-watch.ts';
 import { RequestThread, type ThreadAnswer } from '#test/support/request-thread.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { NewAccessToken } from '#src/wire/identity.ts';
+import type { NewAccessToken } from '#src/contract/wire/identity.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { filesBelow } from '#test/support/living-files.ts';

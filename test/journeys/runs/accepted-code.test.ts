@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { CellChange } from '#src/wire/cell-changes.ts';
-import type { ExecutionRequest, Run } from '#src/wire/run.ts';
+import type { CellChange } from '#src/contract/wire/cell-changes.ts';
+import type { ExecutionRequest, Run } from '#src/contract/wire/run.ts';
 import { Victim } from '#test/faults/victim.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { results } from '#test/support/notebook-fixture.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import test from 'node:test';
-import type { Run } from '#src/wire/run.ts';
+import type { Run } from '#src/contract/wire/run.ts';
 import { callCode } from '#test/support/code-call.ts';
 import type { EventLog } from '#test/support/event-log.ts';
 import { type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';

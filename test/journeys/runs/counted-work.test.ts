@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
-import type { Envelope } from '#src/wire/events.ts';
+import type { Envelope } from '#src/contract/wire/events.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { scrape } from '#test/support/metrics.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

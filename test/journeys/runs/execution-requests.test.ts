@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { SubmittedNotebookRun } from '#src/wire/run.ts';
+import type { SubmittedNotebookRun } from '#src/contract/wire/run.ts';
 import { openNotebook, results } from '#test/support/notebook-fixture.ts';
 import { problemOf, refusalOf, tally } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';

@@ -1,7 +1,7 @@
 /** Executions: which cells run, in which order, and the record of the run. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { CacheMode } from '#src/wire/run.ts';
+import type { CacheMode } from '#src/contract/wire/run.ts';
 import { cellsOf, openNotebook, printed, results, statuses } from '#test/support/notebook-fixture.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { traced, traceOf } from './traced-cells.ts';

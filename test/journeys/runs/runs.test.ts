@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import test from 'node:test';
-import type { OutputPart, Run } from '#src/wire/run.ts';
+import type { OutputPart, Run } from '#src/contract/wire/run.ts';
 import { openNotebook, printed, results, statuses } from '#test/support/notebook-fixture.ts';
 import { refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { request as send } from 'node:http';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { Run, SubmittedNotebookRun } from '#src/wire/run.ts';
+import type { Run, SubmittedNotebookRun } from '#src/contract/wire/run.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
 import { sendRaw } from '#test/support/raw-request.ts';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { PATHS } from '#src/wire/paths.ts';
+import { PATHS } from '#src/contract/wire/paths.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { sendRaw } from '#test/support/raw-request.ts';

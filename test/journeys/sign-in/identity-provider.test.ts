@@ -7,7 +7,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { OwnAccount } from '#src/wire/identity.ts';
+import type { OwnAccount } from '#src/contract/wire/identity.ts';
 import { Shell } from '#test/cli/troupe-process.ts';
 import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
 import { eventually } from '#test/support/processes.ts';

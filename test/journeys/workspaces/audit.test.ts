@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AuditEntry } from '#src/wire/audit.ts';
+import type { AuditEntry } from '#src/contract/wire/audit.ts';
 import { Shell } from '#test/cli/troupe-process.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';

@@ -1,7 +1,7 @@
 /** Members who work in one notebook: refusals, events and records name the others, and no one overwrites them unknowingly. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { ApiError } from '#src/client/api-error.ts';
+import type { ApiError } from '#src/contract/client/api-error.ts';
 import { AgentLog } from '#test/support/agent-log.ts';
 import { addMember } from '#test/support/members.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

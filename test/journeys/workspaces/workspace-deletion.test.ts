@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { type Client, createClient } from '#src/client/client.ts';
+import { type Client, createClient } from '#src/contract/client/client.ts';
 import { openStore } from '#storage/open-store.ts';
 import { type ChildServer, startChildServer } from '#test/support/child-server.ts';
 import { addMember } from '#test/support/members.ts';

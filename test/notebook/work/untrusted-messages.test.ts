@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { CellError, KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { CodeResult } from '#src/contract/wire/session.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import { NotebookView } from '#src/notebook/view.ts';
 import { codeWork } from '#src/notebook/work/code-work.ts';
 import { RunRecorder } from '#src/notebook/work/run-recorder.ts';
-import type { CodeResult } from '#src/wire/session.ts';
 import type { Store } from '#storage/store.ts';
 import { cellOp, done, errorOutput, phase, verdict } from '../kernel-messages.ts';
 

@@ -1,5 +1,5 @@
 /** A subscriber of a session: it reads the stream of events, loses its connection, lags, comes back, and notes what it has seen. */
-import type { RunStatus } from '#src/wire/run.ts';
+import type { RunStatus } from '#src/contract/wire/run.ts';
 import type { Connection } from '../http/connection.ts';
 import type { Ledger } from '../judges/ledger.ts';
 import { OUTSIDE, type World, world } from '../world/world.ts';

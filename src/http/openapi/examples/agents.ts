@@ -1,7 +1,7 @@
 /** Examples of conversations and models. */
-import type { AgentSession, AgentSessionGrant, AgentSessionSummary } from '#src/wire/agent.ts';
-import type { AgentStreamEvent } from '#src/wire/events.ts';
-import type { ModelKey, ModelList, ModelTest } from '#src/wire/models.ts';
+import type { AgentSession, AgentSessionGrant, AgentSessionSummary } from '#src/contract/wire/agent.ts';
+import type { AgentStreamEvent } from '#src/contract/wire/events.ts';
+import type { ModelKey, ModelList, ModelTest } from '#src/contract/wire/models.ts';
 import { AT, COLLEAGUE, CONVERSATION, ENVIRONMENT, page, RUN, times, USER } from './example-values.ts';
 
 const conversation: AgentSessionSummary = {

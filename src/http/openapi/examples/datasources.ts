@@ -1,5 +1,5 @@
 /** Examples of datasources. */
-import type { ConnectionTest, Datasource, DatasourceGrant } from '#src/wire/datasource.ts';
+import type { ConnectionTest, Datasource, DatasourceGrant } from '#src/contract/wire/datasource.ts';
 import { AT, page, times, USER } from './example-values.ts';
 
 const datasource: Datasource = {

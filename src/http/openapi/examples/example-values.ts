@@ -1,5 +1,5 @@
 /** Values that the examples share: ids, times, and a page of a list. */
-import type { Page } from '#src/wire/shape.ts';
+import type { Page } from '#src/contract/wire/shape.ts';
 
 export const NOTEBOOK = 'nb_01k6gq0000aaaaaaaaaaaaaaaa';
 export const ENVIRONMENT = 'env_01k6gq0000bbbbbbbbbbbbbbbb';

@@ -1,5 +1,5 @@
 /** Examples of workspaces, members, tokens and the audit. */
-import type { AuditEntry } from '#src/wire/audit.ts';
+import type { AuditEntry } from '#src/contract/wire/audit.ts';
 import type {
   AccessToken,
   CreatedAccessToken,
@@ -7,7 +7,7 @@ import type {
   OwnAccount,
   Workspace,
   WorkspaceLimits,
-} from '#src/wire/identity.ts';
+} from '#src/contract/wire/identity.ts';
 import { AT, COLLEAGUE, page, times, USER, WORKSPACE } from './example-values.ts';
 
 const workspace: Workspace = { id: WORKSPACE, name: 'Research', createdAt: AT };

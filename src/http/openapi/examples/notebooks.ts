@@ -1,10 +1,15 @@
 /** Examples of notebooks, their sessions, runs, events and files. */
-import type { ChangedCells } from '#src/wire/cell-changes.ts';
-import type { EventTicket } from '#src/wire/event-ticket.ts';
-import type { NotebookStreamEvent } from '#src/wire/events.ts';
-import type { Completions, FunctionResult, UiValuesResult } from '#src/wire/interaction.ts';
-import type { NotebookSessionSummary } from '#src/wire/lists.ts';
-import type { Notebook, NotebookSecret, NotebookSummary, NotebookVersion } from '#src/wire/notebook.ts';
+import type { ChangedCells } from '#src/contract/wire/cell-changes.ts';
+import type { EventTicket } from '#src/contract/wire/event-ticket.ts';
+import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
+import type { Completions, FunctionResult, UiValuesResult } from '#src/contract/wire/interaction.ts';
+import type { NotebookSessionSummary } from '#src/contract/wire/lists.ts';
+import type {
+  Notebook,
+  NotebookSecret,
+  NotebookSummary,
+  NotebookVersion,
+} from '#src/contract/wire/notebook.ts';
 import type {
   AgentRun,
   Cancellation,
@@ -12,14 +17,14 @@ import type {
   RunCancellationResult,
   SubmittedAgentRun,
   SubmittedNotebookRun,
-} from '#src/wire/run.ts';
+} from '#src/contract/wire/run.ts';
 import type {
   BrowserPage,
   CodeResult,
   Environment,
   NotebookSession,
   SessionInterruption,
-} from '#src/wire/session.ts';
+} from '#src/contract/wire/session.ts';
 import { AT, ENVIRONMENT, EVENT, LATER, NOTEBOOK, page, RUN, times, USER } from './example-values.ts';
 
 const cell = { cell_id: 'total', code: 'total = sum([1, 2, 3])\ntotal', options: {} };

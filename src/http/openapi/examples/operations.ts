@@ -1,9 +1,15 @@
 /** Examples of the views for operators: actors, charts, the server, keys and health. */
-import type { ActorDetail, ActorPage, ActorStreamEvent, Chart } from '#src/wire/actor.ts';
-import type { Health, KeyList, Readiness } from '#src/wire/health.ts';
-import type { Node, NodeInvitation, NodeList } from '#src/wire/nodes.ts';
-import type { KernelList, KernelUsage, ServerLog, ServerState, ServerStreamEvent } from '#src/wire/server.ts';
-import type { WorkspaceUsage } from '#src/wire/usage.ts';
+import type { ActorDetail, ActorPage, ActorStreamEvent, Chart } from '#src/contract/wire/actor.ts';
+import type { Health, KeyList, Readiness } from '#src/contract/wire/health.ts';
+import type { Node, NodeInvitation, NodeList } from '#src/contract/wire/nodes.ts';
+import type {
+  KernelList,
+  KernelUsage,
+  ServerLog,
+  ServerState,
+  ServerStreamEvent,
+} from '#src/contract/wire/server.ts';
+import type { WorkspaceUsage } from '#src/contract/wire/usage.ts';
 import { AT, NOTEBOOK, RUN, WORKSPACE } from './example-values.ts';
 
 const node: Node = {

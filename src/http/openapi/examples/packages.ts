@@ -1,5 +1,5 @@
 /** Examples of the packages of a workspace. */
-import type { AddedPackages, WorkspacePackage, WorkspacePackageList } from '#src/wire/packages.ts';
+import type { AddedPackages, WorkspacePackage, WorkspacePackageList } from '#src/contract/wire/packages.ts';
 import { AT, NOTEBOOK } from './example-values.ts';
 
 const seaborn: WorkspacePackage = {

@@ -1,0 +1,68 @@
+/** The API as typed calls. Every call takes a `signal`; every POST takes an `idempotencyKey`. */
+import type { StreamEvent } from '../wire/events.ts';
+import { agentSessions } from './agent-sessions.ts';
+import { code } from './code.ts';
+import { type ClientOptions, Connection, type OutgoingRequest, type RequestOptions } from './connection.ts';
+import { datasources, keys } from './datasources.ts';
+import { type FollowOptions, followEvents } from './event-stream.ts';
+import { executionEnvironments } from './execution-environments.ts';
+import { executions } from './executions.ts';
+import { files } from './files.ts';
+import { accessTokens, members, ownAccount, workspaces } from './identity.ts';
+import { models } from './models.ts';
+import { nodes } from './nodes.ts';
+import { notebookSessions } from './notebook-sessions.ts';
+import { notebooks } from './notebooks.ts';
+import { operations } from './operations.ts';
+import { packages } from './packages.ts';
+import { retention } from './retention.ts';
+import { runs } from './runs.ts';
+
+/** It need not be closed. */
+export function createClient(options: ClientOptions) {
+  return clientOn(new Connection(options));
+}
+
+/** Returns every call of the API on a connection. */
+function clientOn(connection: Connection) {
+  return {
+    ...operations(connection),
+    ...callsOfPrograms(connection),
+    keys: keys(connection),
+    nodes: nodes(connection),
+    retention: retention(connection),
+    workspaces: workspaces(connection),
+    members: members(connection),
+    accessTokens: accessTokens(connection),
+  };
+}
+
+/** Returns the calls that programs need to work in a workspace, without those of owners and operators. */
+export function callsOfPrograms(connection: Connection) {
+  const allRuns = runs(connection);
+  return {
+    notebooks: notebooks(connection),
+    files: files(connection),
+    packages: packages(connection),
+    executionEnvironments: executionEnvironments(connection),
+    notebookSessions: notebookSessions(connection),
+    executions: executions(connection),
+    code: code(connection),
+    agentSessions: agentSessions(connection),
+    models: models(connection),
+    runs: allRuns,
+    datasources: datasources(connection),
+    /** Resolves with the user, the token, and a page of the workspaces that they give access to. */
+    me: ownAccount(connection),
+    /** Yields the events of any stream, by its path. */
+    followEvents: <Event extends StreamEvent = StreamEvent>(path: string, follow: FollowOptions = {}) =>
+      followEvents<Event>(connection, path, follow),
+    waitForRun: (runId: string, wait: RequestOptions = {}) => allRuns.wait(runId, wait),
+    /** Sends any other request whose response is JSON. */
+    send: <T>(request: OutgoingRequest<T>) => connection.json<T>(request),
+  };
+}
+
+export type Client = ReturnType<typeof createClient>;
+/** The calls of `callsOfPrograms`. */
+export type ProgramCalls = ReturnType<typeof callsOfPrograms>;
