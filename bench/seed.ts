@@ -6,7 +6,7 @@ import type { EnvironmentId, NotebookId, RunId, SessionId, WorkspaceId } from '#
 import { newId } from '#src/base/ids.ts';
 import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
-import { addToIndex } from '#src/runs/run-lists.ts';
+import { addToIndex } from '#src/runtime/runs/run-lists.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { openStore } from '#storage/open-store.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';

@@ -9,9 +9,11 @@ import { openOperators } from '#src/operators/open-operators.ts';
 import { clusterWarnings, readinessOf } from '#src/operators/readiness.ts';
 import { StoredUsageCounter } from '#src/operators/stored-usage.ts';
 import { RunRetention } from '#src/retention/run-retention.ts';
+import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import { ALONE, type Cluster } from '#src/runtime/homes/cluster.ts';
+import { Environments } from '#src/runtime/sessions/environments.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { Removals } from '#storage/removals.ts';
-import { ActorRuntime } from './actors/runtime.ts';
 import { openAgents } from './agent/open-agents.ts';
 import type { App, AppOptions } from './app/app-interface.ts';
 import { beginBackgroundWork, forwardAudit } from './app/background-work.ts';
@@ -32,7 +34,6 @@ import { openProxySocket, sharesNetwork } from './app/proxy-socket.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { QueryAudit } from './audit/query-audit.ts';
 import { type IdentityPlane, openIdentity } from './auth/open-identity.ts';
-import { ALONE, type Cluster } from './cluster/cluster.ts';
 import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
 import { openDatasources } from './datasource/open-datasources.ts';
@@ -44,7 +45,6 @@ import { InnerRequests } from './http/inner/inner-requests.ts';
 import { STREAM_LIMIT } from './http/reply/event-stream.ts';
 import { createServer, type Server } from './http/server.ts';
 import { McpEndpoint } from './mcp/endpoint.ts';
-import { Environments } from './sessions/environments.ts';
 
 /**
  * Opens everything and listens. Disposing the app drains it: running runs fail with `server_stopped`, sessions stay open

@@ -32,23 +32,23 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/base/metrics': { values: [] },
   // Spans of the server's work. Every other folder may take a tracer as a parameter.
   'src/base/tracing': { values: ['src/base'] },
-  'src/events': { values: ['src/base'] },
+  'src/runtime/events': { values: ['src/base'] },
   // The processes of a server: which worker is the home of a notebook, requests between workers, and the watchdog. Other folders
   // get the cluster as a parameter, so they import its types only.
-  'src/cluster': { values: ['src/base/os', 'src/base', 'src/confined'], types: ['src/events'] },
+  'src/cluster': { values: ['src/base/os', 'src/base', 'src/confined'], types: ['src/runtime/events'] },
   'src/auth': { values: ['src/base', 'src/cluster', 'src/contract/wire', 'storage'] },
   'src/audit': { values: ['src/base', 'storage'] },
-  'src/actors': {
+  'src/runtime/actors': {
     values: ['src/base', 'src/base/metrics', 'storage'],
-    types: ['src/cluster', 'src/events'],
+    types: ['src/cluster', 'src/runtime/events'],
   },
-  'src/runs': {
+  'src/runtime/runs': {
     values: ['src/base', 'src/base/metrics', 'src/base/tracing', 'machines', 'storage'],
-    types: ['src/actors', 'src/cluster'],
+    types: ['src/runtime/actors', 'src/cluster'],
   },
-  'src/sessions': {
+  'src/runtime/sessions': {
     values: ['src/base', 'machines', 'storage'],
-    types: ['src/actors', 'src/events', 'src/runs'],
+    types: ['src/runtime/actors', 'src/runtime/events', 'src/runtime/runs'],
   },
   'src/confined': { values: ['src/base/os', 'src/base'], types: ['src/base/metrics'] },
   // Kernels on other machines. `nodes` is above the kernel host, and nothing else knows of it.
@@ -59,11 +59,11 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/base/tracing',
       'machines',
       'storage',
-      'src/runs',
-      'src/sessions',
+      'src/runtime/runs',
+      'src/runtime/sessions',
       'src/contract/outputs',
     ],
-    types: ['src/actors', 'src/events', 'src/confined'],
+    types: ['src/runtime/actors', 'src/runtime/events', 'src/confined'],
   },
   // The page of a notebook in a browser: marimo's front end on a live session.
   'src/pages': {
@@ -71,16 +71,23 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/base',
       'src/base/text/duration-text.ts',
       'src/confined',
-      'src/events',
+      'src/runtime/events',
       'src/files',
       'src/notebook',
       'src/contract/wire',
     ],
-    types: ['machines', 'src/actors', 'src/audit', 'src/packages', 'storage'],
+    types: ['machines', 'src/runtime/actors', 'src/audit', 'src/packages', 'storage'],
   },
   'src/agent': {
-    values: ['src/base', 'src/base/tracing', 'machines', 'storage', 'src/sessions', 'src/contract/outputs'],
-    types: ['src/actors', 'src/events', 'src/base/metrics', 'src/runs'],
+    values: [
+      'src/base',
+      'src/base/tracing',
+      'machines',
+      'storage',
+      'src/runtime/sessions',
+      'src/contract/outputs',
+    ],
+    types: ['src/runtime/actors', 'src/runtime/events', 'src/base/metrics', 'src/runtime/runs'],
   },
   'src/packages': { values: ['src/base', 'src/confined', 'storage'] },
   'src/files': { values: ['src/base'] },
@@ -97,16 +104,16 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/base/tracing',
       'src/contract/wire',
       'src/contract/wire/paths.ts',
-      'src/runs',
+      'src/runtime/runs',
       'storage',
     ],
     types: [
       'src/cluster',
       'src/auth',
-      'src/events',
-      'src/actors',
+      'src/runtime/events',
+      'src/runtime/actors',
       'src/audit',
-      'src/sessions',
+      'src/runtime/sessions',
       'src/notebook',
       'src/agent',
       'src/datasource',
@@ -160,12 +167,12 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/docs.ts': { values: ['src/base', 'src/base/config'] },
   // The operators' views of the whole server: state, kernels, metrics, readiness; gathered from all workers.
   'src/operators': {
-    values: ['src/base', 'src/actors', 'src/base/metrics'],
+    values: ['src/base', 'src/runtime/actors', 'src/base/metrics'],
     types: [
       ...[
         'src/cluster',
         'src/base/config/config.ts',
-        'src/events',
+        'src/runtime/events',
         'src/http',
         'src/confined',
         'src/maintenance',
@@ -175,7 +182,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   // Deletes records that are older than the settings allow.
   'src/retention': {
-    values: ['src/base', 'src/runs', 'storage'],
+    values: ['src/base', 'src/runtime/runs', 'storage'],
     types: ['src/audit', 'src/base/config/config.ts'],
   },
   'src/app.ts': {
@@ -188,9 +195,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/base',
         'src/audit',
         'src/auth',
-        'src/actors',
+        'src/runtime/actors',
       ],
-      ...['src/sessions', 'src/agent', 'src/datasource', 'src/http', 'src/cluster', 'src/mcp'],
+      ...['src/runtime/sessions', 'src/agent', 'src/datasource', 'src/http', 'src/cluster', 'src/mcp'],
     ],
   },
   'src/app': {
@@ -200,7 +207,15 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/base/config',
       'src/base/os',
       'src/audit',
-      ...['storage', 'src/base', 'src/actors', 'src/events', 'src/files', 'src/confined', 'src/base/metrics'],
+      ...[
+        'storage',
+        'src/base',
+        'src/runtime/actors',
+        'src/runtime/events',
+        'src/files',
+        'src/confined',
+        'src/base/metrics',
+      ],
       ...[
         'src/base/tracing',
         'src/notebook',
@@ -209,9 +224,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/http',
         'src/maintenance',
       ],
-      ...['src/cluster', 'src/auth', 'src/runs', 'src/pages', 'src/nodes'],
+      ...['src/cluster', 'src/auth', 'src/runtime/runs', 'src/pages', 'src/nodes'],
     ],
-    types: ['src/sessions', 'src/agent', 'src/mcp', 'src/base/config/config.ts'],
+    types: ['src/runtime/sessions', 'src/agent', 'src/mcp', 'src/base/config/config.ts'],
   },
   // From the settings to a serving process, and to its end.
   'src/process': {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { slotOf } from '#src/cluster/slots.ts';
+import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { Api } from '../api.ts';
 import { CpuQuotas, whyNoQuotas } from '../cpu-quota.ts';
 import { runClosedLoop } from '../load/closed-loop.ts';

@@ -3,15 +3,15 @@
  * and release a session's resources when it closes.
  */
 import { type AgentSessionContext, agentSessionMachine, type PromptBudget } from '#machines/agent-session.ts';
-import type { ActorKind } from '#src/actors/actor-kind.ts';
-import type { ActorId } from '#src/actors/address.ts';
-import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { RunId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
-import type { EnvironmentActors } from '#src/sessions/environments.ts';
-import { type Occupation, refusalFacts } from '#src/sessions/refusal-facts.ts';
-import { SessionPlane } from '#src/sessions/session-plane.ts';
+import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
+import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import type { EnvironmentActors } from '#src/runtime/sessions/environments.ts';
+import { type Occupation, refusalFacts } from '#src/runtime/sessions/refusal-facts.ts';
+import { SessionPlane } from '#src/runtime/sessions/session-plane.ts';
 import type { Store } from '#storage/store.ts';
 import type { LiveConversation } from './live-conversation.ts';
 import type { LiveConversations } from './live-conversations.ts';

@@ -1,7 +1,7 @@
 /** An agent session in the form that the API returns. */
 import { type agentSessionMachine, agentStatus } from '#machines/agent-session.ts';
-import type { Peek } from '#src/actors/actor-definition.ts';
 import type { AgentSessionSummary, AgentStatus } from '#src/contract/wire/agent.ts';
+import type { Peek } from '#src/runtime/actors/actor-definition.ts';
 import type { ConversationRecord } from '#storage/records/conversations.ts';
 import { ownerOf } from './conversation-access.ts';
 

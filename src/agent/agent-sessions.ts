@@ -1,6 +1,5 @@
 /** Agent sessions in the API: opening, reading, following and closing them. Their charts decide which transitions are allowed. */
 
-import type { ActorId } from '#src/actors/address.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { notFound } from '#src/base/errors/errors.ts';
 import type { StateCheck } from '#src/base/errors/refusals.ts';
@@ -9,9 +8,10 @@ import { timestamp } from '#src/base/time/clock.ts';
 import type { AgentSession, AgentSessionSummary, OpenAgentSession } from '#src/contract/wire/agent.ts';
 import type { Envelope } from '#src/contract/wire/events.ts';
 import type { AgentSessionFilters } from '#src/contract/wire/lists.ts';
-import type { EventSink, Subscription } from '#src/events/event-sink.ts';
-import type { EnvironmentActors } from '#src/sessions/environments.ts';
-import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
+import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
+import type { EnvironmentActors } from '#src/runtime/sessions/environments.ts';
+import type { SessionPlane, StreamRequest } from '#src/runtime/sessions/session-plane.ts';
 import { checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/lists/listing.ts';
 import type { Listing } from '#storage/lists/page-builder.ts';
 import { idAt, PlaceTimes, placeOf } from '#storage/lists/places.ts';

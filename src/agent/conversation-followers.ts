@@ -1,5 +1,5 @@
 import type { Principal } from '#src/base/caller/principal.ts';
-import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
 
 interface Follower {
   readonly principal: Principal;

@@ -1,9 +1,9 @@
-import type { ActorId } from '#src/actors/address.ts';
 import { inSlices } from '#src/base/async/slices.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { SessionId } from '#src/base/ids.ts';
-import type { SessionStream } from '#src/events/session-stream.ts';
-import { LiveSessions, type OwnsSession, type StreamMaker } from '#src/sessions/live-sessions.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
+import type { SessionStream } from '#src/runtime/events/session-stream.ts';
+import { LiveSessions, type OwnsSession, type StreamMaker } from '#src/runtime/sessions/live-sessions.ts';
 import { conversationRecords, entryRecords } from '#storage/records/conversations.ts';
 import type { Store } from '#storage/store.ts';
 import { type StoredEntry, storedEntryOf } from './entry.ts';

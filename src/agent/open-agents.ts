@@ -1,12 +1,13 @@
 /** Puts the parts of the agent plane together. */
-import type { ActorRuntime } from '#src/actors/runtime.ts';
+
 import type { Principal } from '#src/base/caller/principal.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
 import type { Tracer } from '#src/base/tracing/tracer.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
-import type { EnvironmentActors } from '#src/sessions/environments.ts';
-import type { StreamMaker } from '#src/sessions/live-sessions.ts';
+import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import type { EnvironmentActors } from '#src/runtime/sessions/environments.ts';
+import type { StreamMaker } from '#src/runtime/sessions/live-sessions.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { conversationRecords } from '#storage/records/conversations.ts';
 import type { RunIndexEntry } from '#storage/records/runs.ts';

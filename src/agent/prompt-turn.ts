@@ -16,7 +16,7 @@ import { type TraceContext, traceparentOf } from '#src/base/tracing/trace-contex
 import type { Attributes, Span, Tracer } from '#src/base/tracing/tracer.ts';
 import type { AgentEntry, PromptOutcome, ShownImage, ToolCallPart } from '#src/contract/wire/agent.ts';
 import type { TokenUsage } from '#src/contract/wire/run.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
 import { type Asset, readAsset } from '#storage/records/assets.ts';
 import type { Store } from '#storage/store.ts';
 import { compact } from './compaction.ts';

@@ -5,7 +5,7 @@
 
 import type { AgentEntry, EntryPart, ToolCallPart, ToolResultPart } from '#src/contract/wire/agent.ts';
 import type { EventData } from '#src/contract/wire/events.ts';
-import { beginning, bytesOfJson, fits } from '#src/sessions/event-size.ts';
+import { beginning, bytesOfJson, fits } from '#src/runtime/sessions/event-size.ts';
 
 /** The most bytes of the JSON of an entry that is sent as it is. */
 const MAX_ENTRY_BYTES = 512 * 1024;

@@ -6,11 +6,11 @@ import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stac
 import type { Config } from '#src/base/config/config.ts';
 import type { Log } from '#src/base/log/log.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
 import { Retention } from '#src/retention/retention.ts';
 import { RetentionClock } from '#src/retention/retention-clock.ts';
 import type { RunRetention } from '#src/retention/run-retention.ts';
 import { VersionRetention } from '#src/retention/version-retention.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { type Removals, removalOf } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';

@@ -2,15 +2,16 @@
  * Makes the app of a worker a part of its cluster: requests reach it from other workers, and a slot leaves it when the slot is
  * empty.
  */
-import type { ActorRuntime } from '#src/actors/runtime.ts';
+
 import { slotOfTicket } from '#src/auth/event-tickets.ts';
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { INHERITED } from '#src/cluster/messages.ts';
 import type { MirrorMaker } from '#src/cluster/peers/feeds.ts';
 import type { Peers } from '#src/cluster/peers/peers.ts';
-import { slotOf } from '#src/cluster/slots.ts';
 import type { ClusterChannel } from '#src/cluster/worker/channel.ts';
 import type { Forwarding } from '#src/http/edge/http-context.ts';
+import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { Store } from '#storage/store.ts';
 
 /** A worker of a cluster. */

@@ -1,17 +1,15 @@
 /** Lists every route of the API, connected to the planes that handle it. */
-import type { ActorEvents } from '#src/actors/actor-events.ts';
+
 import type { openAgents } from '#src/agent/open-agents.ts';
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { IdentityPlane } from '#src/auth/open-identity.ts';
 import type { PageTokens } from '#src/auth/page-tokens.ts';
 import type { ProviderSignIn } from '#src/auth/provider/provider-sign-in.ts';
-
 import type { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
 import type { Config } from '#src/base/config/config.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import { VERSION } from '#src/base/install/version.ts';
 import type { Log } from '#src/base/log/log.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
 import type { Readiness } from '#src/contract/wire/health.ts';
 import {
   connectionComponent,
@@ -75,9 +73,11 @@ import type { McpEndpoint } from '#src/mcp/endpoint.ts';
 import type { StoredUsageCounter } from '#src/operators/stored-usage.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import { NotebookPanels } from '#src/pages/notebook-panels.ts';
-import type { RunDeletion } from '#src/runs/run-deletion.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
-import type { Environments } from '#src/sessions/environments.ts';
+import type { ActorEvents } from '#src/runtime/actors/actor-events.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
+import type { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
+import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import type { Environments } from '#src/runtime/sessions/environments.ts';
 import type { Store } from '#storage/store.ts';
 import type { NotebookPlane } from './open-notebooks.ts';
 

@@ -3,17 +3,17 @@
  * that home the changes of its own actors of the workspace, as long as the stream has followers.
  */
 
-import { ActorEvents, type ActorStream } from '#src/actors/actor-events.ts';
-import type { ActorInterest } from '#src/actors/actor-interest.ts';
-import { mergeCounts } from '#src/actors/actor-list.ts';
-import { ActorReporter, type ActorReports } from '#src/actors/actor-reporter.ts';
-import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Cluster, WorkersChange } from '#src/cluster/cluster.ts';
 import type { ActorCount } from '#src/contract/wire/actor.ts';
 import { askWorkers } from '#src/operators/ask-workers.ts';
+import { ActorEvents, type ActorStream } from '#src/runtime/actors/actor-events.ts';
+import type { ActorInterest } from '#src/runtime/actors/actor-interest.ts';
+import { mergeCounts } from '#src/runtime/actors/actor-list.ts';
+import { ActorReporter, type ActorReports } from '#src/runtime/actors/actor-reporter.ts';
+import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import type { Cluster, WorkersChange } from '#src/runtime/homes/cluster.ts';
 import type { Store } from '#storage/store.ts';
 
 export interface ActorEventsPorts {

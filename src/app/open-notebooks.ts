@@ -1,18 +1,16 @@
 /** Opens the notebook plane: saved notebooks, their sessions and kernels, executions and code calls. */
-import type { ActorRuntime } from '#src/actors/runtime.ts';
+
 import type { Members } from '#src/auth/members.ts';
 import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
 import type { ConvertRequest } from '#src/confined/children/convert.ts';
 import { SyntaxJudge } from '#src/confined/children/syntax-judge.ts';
 import { limitBehindError, shownLimits } from '#src/confined/limits.ts';
 import { KernelQueryHandler } from '#src/datasource/query/kernel-query-handler.ts';
 import type { Queries } from '#src/datasource/query/queries.ts';
-import type { SessionStream } from '#src/events/session-stream.ts';
 import { ElementFiles, maxElementFileBytes } from '#src/files/element-files.ts';
 import type { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import { notebookUrls } from '#src/http/routes/notebook-pages.ts';
@@ -41,9 +39,12 @@ import { adviceOnMissingModule } from '#src/packages/missing-module.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import { type NotebookAgents, NotebookPages } from '#src/pages/notebook-pages.ts';
 import type { PageStreamPorts } from '#src/pages/page-stream.ts';
-import type { RunDeletion } from '#src/runs/run-deletion.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
-import type { EnvironmentActors } from '#src/sessions/environments.ts';
+import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import type { SessionStream } from '#src/runtime/events/session-stream.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
+import type { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
+import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import type { EnvironmentActors } from '#src/runtime/sessions/environments.ts';
 import { memberRecords } from '#storage/records/identity.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';

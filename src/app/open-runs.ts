@@ -1,14 +1,15 @@
 /** Opens the runs of notebooks and agents, with their limits. */
-import type { ActorRuntime } from '#src/actors/runtime.ts';
+
 import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
 import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { Tracer } from '#src/base/tracing/tracer.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
-import { RunDeletion } from '#src/runs/run-deletion.ts';
-import { RunEnds } from '#src/runs/run-ends.ts';
-import { RUN_LIMIT, USER_RUN_LIMIT } from '#src/runs/run-limits.ts';
-import { RunRepository } from '#src/runs/run-repository.ts';
-import { SettledRuns } from '#src/runs/settled-runs.ts';
+import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
+import { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
+import { RunEnds } from '#src/runtime/runs/run-ends.ts';
+import { RUN_LIMIT, USER_RUN_LIMIT } from '#src/runtime/runs/run-limits.ts';
+import { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import { SettledRuns } from '#src/runtime/runs/settled-runs.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import { permitSubject, subjectParts } from '#storage/workspace-permits.ts';

@@ -1,23 +1,24 @@
 /** Opens the shared parts of event streams, and the stream of actors. */
-import type { ActorEvents } from '#src/actors/actor-events.ts';
-import type { ActorReporter } from '#src/actors/actor-reporter.ts';
-import type { ActorRuntime } from '#src/actors/runtime.ts';
+
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { SessionId } from '#src/base/ids.ts';
 import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
 import type { MirrorMaker } from '#src/cluster/peers/feeds.ts';
 import type { ActorStreamEnvelope } from '#src/contract/wire/actor.ts';
 import type { ServerStreamEnvelope } from '#src/contract/wire/server.ts';
 import type { ResyncReason } from '#src/contract/wire/shape.ts';
-import { Heartbeats } from '#src/events/heartbeats.ts';
-import { MirroredStream } from '#src/events/mirrored-stream.ts';
-import { PublishedStream } from '#src/events/published-stream.ts';
-import { SessionStream } from '#src/events/session-stream.ts';
-import { StreamBudget } from '#src/events/stream-budget.ts';
 import type { ServerStream } from '#src/operators/server-events.ts';
 import type { PageStreamPorts } from '#src/pages/page-stream.ts';
+import type { ActorEvents } from '#src/runtime/actors/actor-events.ts';
+import type { ActorReporter } from '#src/runtime/actors/actor-reporter.ts';
+import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import { Heartbeats } from '#src/runtime/events/heartbeats.ts';
+import { MirroredStream } from '#src/runtime/events/mirrored-stream.ts';
+import { PublishedStream } from '#src/runtime/events/published-stream.ts';
+import { SessionStream } from '#src/runtime/events/session-stream.ts';
+import { StreamBudget } from '#src/runtime/events/stream-budget.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import type { Store } from '#storage/store.ts';
 import { openActorEvents } from './open-actor-events.ts';
 

@@ -2,7 +2,7 @@
 
 import { type NamedLimit, overQuota } from '#src/base/errors/quota.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Cluster, Topic } from '#src/cluster/cluster.ts';
+import type { Cluster, Topic } from '#src/runtime/homes/cluster.ts';
 import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import type { Store } from '#storage/store.ts';
 import { subjectParts, WorkspacePermits } from '#storage/workspace-permits.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
-import { slotOf } from '#src/cluster/slots.ts';
+import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { Authenticator } from './authenticator.ts';
 import { tokenHash } from './token-secret.ts';
 

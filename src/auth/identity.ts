@@ -6,7 +6,7 @@
 
 import { AppError } from '#src/base/errors/errors.ts';
 import { type Timestamp, timestamp } from '#src/base/time/clock.ts';
-import { ALONE, type Cluster, type Topic } from '#src/cluster/cluster.ts';
+import { ALONE, type Cluster, type Topic } from '#src/runtime/homes/cluster.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 

@@ -4,7 +4,7 @@ import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stac
 import type { Caller } from '#src/base/caller/principal.ts';
 import type { Secret } from '#src/base/caller/secret.ts';
 import type { Log } from '#src/base/log/log.ts';
-import type { Announce, Cluster } from '#src/cluster/cluster.ts';
+import type { Announce, Cluster } from '#src/runtime/homes/cluster.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { type Limits, NO_LIMITS } from '#storage/records/workspace-limits.ts';
 import type { Removals } from '#storage/removals.ts';

@@ -10,7 +10,7 @@
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
 import {
   memberRecords,

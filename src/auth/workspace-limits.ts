@@ -7,8 +7,8 @@ import { unawaited } from '#src/base/async/unawaited.ts';
 import type { TokenHolder } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
 import type { NewWorkspaceLimits, WorkspaceLimits as Shown } from '#src/contract/wire/identity.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { accessTokenRecords, memberRecords, workspaceExists } from '#storage/records/identity.ts';
 import {

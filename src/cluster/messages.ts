@@ -6,7 +6,7 @@ import type { LocalModelAddress } from '#src/confined/children/local-model.ts';
 import type { ProcessEnd } from '#src/confined/exit-classification.ts';
 import type { HostHello, HostName, KernelPlace } from '#src/confined/host/zygote-process.ts';
 import type { Node, NodeInvitation, NodeList } from '#src/contract/wire/nodes.ts';
-import type { SlotTable } from './slots.ts';
+import type { SlotTable } from '#src/runtime/homes/slots.ts';
 
 /** The argument with which the primary starts its workers. The number of the worker follows. */
 export const WORKER_ARGUMENT = '--worker';

@@ -3,7 +3,7 @@
  * of requests that another worker has forwarded.
  */
 import type { RecognizedString } from 'uWebSockets.js';
-import type { Relay } from '#src/events/event-sink.ts';
+import type { Relay } from '#src/runtime/events/event-sink.ts';
 
 /** A request, as long as its callback runs. */
 export interface WireRequest {

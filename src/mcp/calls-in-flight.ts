@@ -2,7 +2,7 @@
  * The tool calls that are in progress, so that a notification can cancel one. A client of the 2025 protocol keeps its request
  * open and sends `notifications/cancelled` in another one, which may reach another worker.
  */
-import type { Cluster } from '#src/cluster/cluster.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
 
 /** Identifies a call: request ids are unique among the requests of one client only. */
 export interface CallName {

@@ -4,9 +4,9 @@ import type { DatasourceQueries } from '#src/agent/tools/datasource-tools.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import type { Log } from '#src/base/log/log.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
 import { createClient } from '#src/contract/client/client.ts';
 import { Connection } from '#src/contract/client/connection.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import { CallsInFlight } from './calls-in-flight.ts';
 import type { Protocol } from './protocol.ts';
 

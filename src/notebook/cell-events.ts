@@ -2,7 +2,7 @@
 
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
 import type { Envelope, EventData, EventType, RegisteredCell } from '#src/contract/wire/events.ts';
-import { piecesOfText } from '#src/sessions/event-size.ts';
+import { piecesOfText } from '#src/runtime/sessions/event-size.ts';
 import type { VariableGraph } from './dependencies.ts';
 import { configOf } from './document.ts';
 import { streamedOps } from './streamed-outputs.ts';

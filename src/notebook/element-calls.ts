@@ -1,6 +1,5 @@
 /** The use of open notebooks without a change of their cells: values of UI elements, calls of their functions, completions of code. */
 import { sessionStatus } from '#machines/notebook-session.ts';
-import type { ActorId } from '#src/actors/address.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { newId } from '#src/base/ids.ts';
@@ -14,6 +13,7 @@ import type {
   SetUiValues,
   UiValuesResult,
 } from '#src/contract/wire/interaction.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { Store } from '#storage/store.ts';
 import { charsOfValue } from './held-chars.ts';
 import type { LiveNotebook } from './live-notebook.ts';

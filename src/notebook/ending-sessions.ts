@@ -7,10 +7,11 @@
  * (`isExact`). A crash, a restart or a move to another worker loses it. Such a session is given its
  * whole time once more, because it must never end too early.
  */
-import type { ActorId } from '#src/actors/address.ts';
+
 import { AppError } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { endPlacesUntil, type SessionEnd, sessionAt, sessionEndPlaces } from '#storage/records/sessions.ts';
 import type { Store } from '#storage/store.ts';

@@ -1,4 +1,3 @@
-import type { ActorId } from '#src/actors/address.ts';
 import { inSlices, MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
@@ -9,8 +8,9 @@ import type { Log } from '#src/base/log/log.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { Cell } from '#src/contract/wire/notebook.ts';
 import type { ExecutionRequest } from '#src/contract/wire/run.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
-import type { Submission } from '#src/runs/submission.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
+import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import type { Submission } from '#src/runtime/runs/submission.ts';
 import { reserveMemory } from '#storage/record-memory.ts';
 import type { Store } from '#storage/store.ts';
 import type { Permit } from '#storage/workspace-permits.ts';

@@ -1,6 +1,6 @@
 /** Long work on large messages of a kernel, done in slices before they are applied. */
 import { isLongString, preparing } from '#src/base/json/prepared-strings.ts';
-import { prepareContent } from '#src/runs/output-content.ts';
+import { prepareContent } from '#src/runtime/runs/output-content.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

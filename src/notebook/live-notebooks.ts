@@ -1,8 +1,8 @@
-import type { ActorId } from '#src/actors/address.ts';
 import { atOnce, inSlices } from '#src/base/async/slices.ts';
 import type { SessionId } from '#src/base/ids.ts';
-import type { SessionStream } from '#src/events/session-stream.ts';
-import { LiveSessions, type OwnsSession, type StreamMaker } from '#src/sessions/live-sessions.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
+import type { SessionStream } from '#src/runtime/events/session-stream.ts';
+import { LiveSessions, type OwnsSession, type StreamMaker } from '#src/runtime/sessions/live-sessions.ts';
 import type { Store } from '#storage/store.ts';
 import { LiveNotebook } from './live-notebook.ts';
 import type { SavedNotebooks } from './saved-notebooks.ts';

@@ -4,17 +4,17 @@
  */
 
 import { notebookSessionMachine, type SessionContext } from '#machines/notebook-session.ts';
-import type { ActorKind } from '#src/actors/actor-kind.ts';
-import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import { faultPoint } from '#src/base/fault-points.ts';
 import { sessionIdOf, type WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
 import type { KernelLaunch } from '#src/confined/kernel/kernel.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
-import type { EnvironmentActors } from '#src/sessions/environments.ts';
-import { type Occupation, refusalFacts } from '#src/sessions/refusal-facts.ts';
-import { SessionPlane } from '#src/sessions/session-plane.ts';
+import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
+import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import type { EnvironmentActors } from '#src/runtime/sessions/environments.ts';
+import { type Occupation, refusalFacts } from '#src/runtime/sessions/refusal-facts.ts';
+import { SessionPlane } from '#src/runtime/sessions/session-plane.ts';
 import type { Store } from '#storage/store.ts';
 import { titleOf } from './document.ts';
 import { fileStem } from './file-stem.ts';

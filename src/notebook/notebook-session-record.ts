@@ -6,10 +6,10 @@ import {
   type SessionContext,
   sessionStatus,
 } from '#machines/notebook-session.ts';
-import type { Peek } from '#src/actors/actor-definition.ts';
 import { shownMetadata } from '#src/base/metadata-filter.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { NotebookSession, SessionStatus, Startup } from '#src/contract/wire/session.ts';
+import type { Peek } from '#src/runtime/actors/actor-definition.ts';
 import { configOf } from './document.ts';
 import { shownStatus, type ViewCell } from './view.ts';
 

@@ -7,8 +7,6 @@ import {
   type notebookSessionMachine,
   type Opener,
 } from '#machines/notebook-session.ts';
-import type { Peek } from '#src/actors/actor-definition.ts';
-import type { ActorId } from '#src/actors/address.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { countOf, type NamedLimit, refuseOverQuota } from '#src/base/errors/quota.ts';
 import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/base/ids.ts';
@@ -17,9 +15,11 @@ import { happensWithin } from '#src/base/time/happens-within.ts';
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
 import type { Envelope } from '#src/contract/wire/events.ts';
 import type { NotebookSession, SessionMode } from '#src/contract/wire/session.ts';
-import type { EventSink, Subscription } from '#src/events/event-sink.ts';
-import type { EnvironmentActors } from '#src/sessions/environments.ts';
-import type { SessionPlane, StreamRequest } from '#src/sessions/session-plane.ts';
+import type { Peek } from '#src/runtime/actors/actor-definition.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
+import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
+import type { EnvironmentActors } from '#src/runtime/sessions/environments.ts';
+import type { SessionPlane, StreamRequest } from '#src/runtime/sessions/session-plane.ts';
 import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { replayOf } from './cell-events.ts';

@@ -1,12 +1,12 @@
 /** Open notebooks as agents use them. Work waits a while for a kernel that starts or is busy. */
 import { isStarting } from '#machines/notebook-session.ts';
-import type { ActorId } from '#src/actors/address.ts';
 import { AppError, type Failure } from '#src/base/errors/errors.ts';
 import type { EnvironmentId, WorkspaceId } from '#src/base/ids.ts';
 import { happensWithin } from '#src/base/time/happens-within.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
 import type { CodeResult } from '#src/contract/wire/session.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { Store } from '#storage/store.ts';
 import type { CodeCalls } from './code-calls.ts';
 import { configOf } from './document.ts';

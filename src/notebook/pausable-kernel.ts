@@ -1,5 +1,5 @@
 import type { Kernel } from '#src/confined/kernel/kernel.ts';
-import type { SessionStream } from '#src/events/session-stream.ts';
+import type { SessionStream } from '#src/runtime/events/session-stream.ts';
 
 /** The present kernel of an open notebook, if there is one. It is paused while subscribers of the notebook lag. */
 export class PausableKernel implements Disposable {

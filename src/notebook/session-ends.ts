@@ -4,7 +4,7 @@
  * and when `EndingSessions` finds it in use. A use itself writes nothing.
  */
 import type { Lifetime } from '#machines/notebook-session.ts';
-import type { ActorId } from '#src/actors/address.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { endPlaceOf, type SessionEnd, sessionEndPlaces, sessionEnds } from '#storage/records/sessions.ts';
 import type { Store } from '#storage/store.ts';

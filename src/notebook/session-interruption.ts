@@ -1,7 +1,7 @@
 /** Ends the work of a notebook session: a run, a code call, or the check of new code. */
 import type { RunId, WorkspaceId } from '#src/base/ids.ts';
 import type { SessionInterruption } from '#src/contract/wire/session.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import type { NotebookSessions } from './notebook-sessions.ts';
 import type { SessionWork } from './work/session-work.ts';

@@ -11,8 +11,8 @@ import type { CellOutput } from '#src/confined/kernel/messages.ts';
 import type { EventData } from '#src/contract/wire/events.ts';
 import type { Output } from '#src/contract/wire/output.ts';
 import type { CodeResult } from '#src/contract/wire/session.ts';
-import { MAX_INLINE_BYTES, unbundle } from '#src/runs/run-output.ts';
-import { beginning, bytesOfJson, end, fits, MAX_PIECE_CHARS } from '#src/sessions/event-size.ts';
+import { MAX_INLINE_BYTES, unbundle } from '#src/runtime/runs/run-output.ts';
+import { beginning, bytesOfJson, end, fits, MAX_PIECE_CHARS } from '#src/runtime/sessions/event-size.ts';
 
 /** The most bytes of a table as JSON. An output with a larger table has no table. */
 const MAX_TABLE_BYTES = 256 * 1024;

@@ -3,12 +3,13 @@
  * and returns those. The first worker that is asked also returns the actors that every worker can
  * read from the store.
  */
-import { mergePages } from '#src/actors/actor-list.ts';
-import type { ActorRuntime } from '#src/actors/runtime.ts';
+
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
 import type { ActorPage } from '#src/contract/wire/actor.ts';
 import type { ActorInspection, ActorListing } from '#src/http/routes/actors.ts';
+import { mergePages } from '#src/runtime/actors/actor-list.ts';
+import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import type { Store } from '#storage/store.ts';
 import { askWorkers } from './ask-workers.ts';
 

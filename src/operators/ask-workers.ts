@@ -1,5 +1,5 @@
 /** Asks the other workers for state that only they have in memory, within a limit of time. */
-import type { Cluster, Topic } from '#src/cluster/cluster.ts';
+import type { Cluster, Topic } from '#src/runtime/homes/cluster.ts';
 
 /**
  * A worker that has not answered by then is left out, and the answer says how many were left out.

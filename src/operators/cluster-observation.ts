@@ -2,8 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { RecentLines } from '#src/base/log/recent-lines.ts';
 import { mergeMetrics } from '#src/base/metrics/merged-metrics.ts';
-import type { Cluster, Topic } from '#src/cluster/cluster.ts';
 import type { ServerLog, ServerState } from '#src/contract/wire/server.ts';
+import type { Cluster, Topic } from '#src/runtime/homes/cluster.ts';
 import { MAX_WAIT_MS } from './ask-workers.ts';
 import { mergeStates } from './cluster-state.ts';
 

@@ -1,8 +1,8 @@
 /** The kernels of a workspace in all workers. Each worker answers for the kernels of its own sessions. */
 
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
 import type { ServerObservation } from '#src/http/routes/server.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import { askWorkers } from './ask-workers.ts';
 import type { KernelSample, KernelSampler } from './kernel-usage.ts';
 

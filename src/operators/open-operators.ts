@@ -1,14 +1,15 @@
 /** Opens the operators' views of the running server: its state, its kernels, its metrics and its last lines of log. */
-import type { ActorRuntime } from '#src/actors/runtime.ts';
+
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { RootLog } from '#src/base/log/log.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
 import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
 import type { KernelHost } from '#src/confined/host/kernel-host.ts';
 import type { NodeList } from '#src/contract/wire/nodes.ts';
 import type { ServerObservation } from '#src/http/routes/server.ts';
+import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import type { Store } from '#storage/store.ts';
 import { observeCluster } from './cluster-observation.ts';
 import { KernelSampler, type KernelWithProcess, type UseOnNodes } from './kernel-usage.ts';

@@ -1,7 +1,7 @@
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
 import type { KernelHost } from '#src/confined/host/kernel-host.ts';
 import type { Readiness } from '#src/contract/wire/health.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
 
 export interface ReadinessFacts {
   /** Load balancers must send no new requests. */

@@ -6,8 +6,8 @@
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { Log } from '#src/base/log/log.ts';
 import type { ServerFacts, ServerLoad, ServerStreamEnvelope } from '#src/contract/wire/server.ts';
-import type { EventSink, Subscription } from '#src/events/event-sink.ts';
-import type { PublishedStream } from '#src/events/published-stream.ts';
+import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
+import type { PublishedStream } from '#src/runtime/events/published-stream.ts';
 
 export type ServerStream = PublishedStream<ServerStreamEnvelope>;
 

@@ -4,7 +4,6 @@
  */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ActorRuntime } from '#src/actors/runtime.ts';
 import { type OperatorWarning, WARNING_KINDS } from '#src/base/log/operator-warning.ts';
 import { addProcessGauges } from '#src/base/metrics/process-gauges.ts';
 import type { Sample } from '#src/base/metrics/registry.ts';
@@ -12,6 +11,7 @@ import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { KernelHost } from '#src/confined/host/kernel-host.ts';
 import type { NodeList } from '#src/contract/wire/nodes.ts';
 import type { BackupStatus } from '#src/maintenance/backup-schedule.ts';
+import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import type { Store } from '#storage/store.ts';
 import type { KernelSampler } from './kernel-usage.ts';
 

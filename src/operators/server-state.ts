@@ -4,7 +4,6 @@
  */
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Config } from '#src/base/config/config.ts';
 import { VERSION } from '#src/base/install/version.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
@@ -14,6 +13,7 @@ import { WatchedDelay } from '#src/base/metrics/watched-delay.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { KernelHost } from '#src/confined/host/kernel-host.ts';
 import type { KernelUsage, ServerFacts, ServerLoad, ServerState } from '#src/contract/wire/server.ts';
+import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import type { Store } from '#storage/store.ts';
 import type { KernelSample, KernelSampler } from './kernel-usage.ts';
 

@@ -5,7 +5,6 @@ import type { CompletionRequest, ElementCommand, Kernel } from '#src/confined/ke
 import type { DocumentChange, KernelMessage } from '#src/confined/kernel/messages.ts';
 import type { NotebookPlace } from '#src/contract/wire/presence.ts';
 import type { SessionMode } from '#src/contract/wire/session.ts';
-import type { EventSink, Subscription } from '#src/events/event-sink.ts';
 import {
   type ChangeAuthor,
   type LiveNotebook,
@@ -14,6 +13,7 @@ import {
 } from '#src/notebook/live-notebook.ts';
 import { offeredPackages } from '#src/notebook/missing-packages.ts';
 import { SCRATCH, type ViewCell } from '#src/notebook/view.ts';
+import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
 import { EchoFilter } from './echo-filter.ts';
 import { escapeHtml } from './page-html.ts';
 import { layoutFile, layoutOf, type PageLayout } from './page-layout.ts';

@@ -1,12 +1,12 @@
 import { inSlices } from '#src/base/async/slices.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { ResyncReason } from '#src/contract/wire/shape.ts';
-import { Audience } from '#src/events/audience.ts';
-import { ChunkRing } from '#src/events/chunk-ring.ts';
-import { type EventSink, HEARTBEAT, type Subscription } from '#src/events/event-sink.ts';
-import { dataFrame, type LargeFrame, wholeFrame } from '#src/events/frame.ts';
-import type { Laggard, StreamBudget } from '#src/events/stream-budget.ts';
-import { Subscriber } from '#src/events/subscriber.ts';
+import { Audience } from '#src/runtime/events/audience.ts';
+import { ChunkRing } from '#src/runtime/events/chunk-ring.ts';
+import { type EventSink, HEARTBEAT, type Subscription } from '#src/runtime/events/event-sink.ts';
+import { dataFrame, type LargeFrame, wholeFrame } from '#src/runtime/events/frame.ts';
+import type { Laggard, StreamBudget } from '#src/runtime/events/stream-budget.ts';
+import { Subscriber } from '#src/runtime/events/subscriber.ts';
 
 /**
  * How many bytes of later frames a page may lag behind; four times as many while it takes bytes. Beyond it, its stream ends; the

@@ -10,10 +10,10 @@ import type {
   PresentAgent,
   PresentPerson,
 } from '#src/contract/wire/presence.ts';
-import type { EventSink, Subscription } from '#src/events/event-sink.ts';
-import { dataFrame } from '#src/events/frame.ts';
 import { configOf } from '#src/notebook/document.ts';
 import type { ChangeAuthor, LiveNotebook } from '#src/notebook/live-notebook.ts';
+import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
+import { dataFrame } from '#src/runtime/events/frame.ts';
 import { PageStream, type PageStreamPorts } from './page-stream.ts';
 
 /** How many people are named. */

@@ -5,9 +5,9 @@
 
 import { SharedJson } from '#src/base/json/json-write.ts';
 import type { CellOutput } from '#src/confined/kernel/messages.ts';
-import { PIECE_BYTES } from '#src/events/frame.ts';
-import type { ChargedStream, Laggard, StreamBudget } from '#src/events/stream-budget.ts';
 import { charsOf } from '#src/notebook/held-chars.ts';
+import { PIECE_BYTES } from '#src/runtime/events/frame.ts';
+import type { ChargedStream, Laggard, StreamBudget } from '#src/runtime/events/stream-budget.ts';
 import { pageOutput } from './page-messages.ts';
 
 interface SharedOutput {

@@ -9,8 +9,8 @@ import { openIdentity } from '#src/auth/open-identity.ts';
 import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { Log } from '#src/base/log/log.ts';
-import { ALONE } from '#src/cluster/cluster.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
+import { ALONE } from '#src/runtime/homes/cluster.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
 
 export interface FirstStartOptions {

@@ -4,8 +4,8 @@
  */
 import { firstIdAt, type WorkspaceId } from '#src/base/ids.ts';
 import type { RunKind } from '#src/contract/wire/run.ts';
-import type { RunDeletion } from '#src/runs/run-deletion.ts';
-import { listOf } from '#src/runs/run-lists.ts';
+import type { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
+import { listOf } from '#src/runtime/runs/run-lists.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import type { Page } from '#storage/lists/committed-records.ts';
 import { runIndex, trimmedRuns } from '#storage/records/runs.ts';

@@ -39,8 +39,8 @@ const LABEL_CHARACTER_WIDTH = 5.9;
  */
 export async function drawCharts(root) {
   const load = (path) => import(pathToFileURL(join(root, 'dist', path)).href);
-  if (!existsSync(join(root, 'dist', 'src', 'actors', 'chart.js'))) return {};
-  const { chartOf } = await load('src/actors/chart.js');
+  if (!existsSync(join(root, 'dist', 'src', 'runtime', 'actors', 'chart.js'))) return {};
+  const { chartOf } = await load('src/runtime/actors/chart.js');
   const charts = [];
   for (const [file, name] of Object.entries(CHARTS))
     charts.push(chartOf((await load(`machines/${file}.js`))[name]));

@@ -3,10 +3,10 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LiveConversations } from '#src/agent/live-conversations.ts';
 import type { RunId, WorkspaceId } from '#src/base/ids.ts';
-import { SessionStream } from '#src/events/session-stream.ts';
+import { SessionStream } from '#src/runtime/events/session-stream.ts';
 import { conversationRecords, entryRecords } from '#storage/records/conversations.ts';
 import type { Store } from '#storage/store.ts';
-import { RecordingSink, snapshot } from '#test/events/recording-sink.ts';
+import { RecordingSink, snapshot } from '#test/runtime/events/recording-sink.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_one' as WorkspaceId;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EventTickets, slotOfTicket } from '#src/auth/event-tickets.ts';
-import { slotOf } from '#src/cluster/slots.ts';
+import { slotOf } from '#src/runtime/homes/slots.ts';
 import { BOOTSTRAP_TOKEN, openIdentity, refusalOf } from './identity-fixture.ts';
 
 const PURPOSE = { action: 'session.read', sessionId: 'nb_1' } as const;

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { FollowActors } from '#src/actors/actor-events.ts';
 import { openActorEvents } from '#src/app/open-actor-events.ts';
 import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { ActorStreamEnvelope } from '#src/contract/wire/actor.ts';
-import { PublishedStream } from '#src/events/published-stream.ts';
+import type { FollowActors } from '#src/runtime/actors/actor-events.ts';
+import { PublishedStream } from '#src/runtime/events/published-stream.ts';
 import type { Store } from '#storage/store.ts';
-import { box, put, startBoxes, WORKSPACE } from '#test/actors/boxes.ts';
-import { parseFrames, RecordingSink } from '#test/events/recording-sink.ts';
+import { box, put, startBoxes, WORKSPACE } from '#test/runtime/actors/boxes.ts';
+import { parseFrames, RecordingSink } from '#test/runtime/events/recording-sink.ts';
 import { eventually } from '#test/support/processes.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { type TestWorker, testCluster } from '#test/support/test-cluster.ts';

@@ -1,8 +1,8 @@
 /** Questions between workers, over their sockets. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { WorkersChange } from '#src/cluster/cluster.ts';
-import { dealSlots, withoutWorker, withWorker } from '#src/cluster/slots.ts';
+import type { WorkersChange } from '#src/runtime/homes/cluster.ts';
+import { dealSlots, withoutWorker, withWorker } from '#src/runtime/homes/slots.ts';
 import { startTwoWorkers } from './two-workers.ts';
 
 test('one worker is asked, and questions to it arrive in the order of sending', async (t) => {

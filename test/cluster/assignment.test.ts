@@ -6,7 +6,7 @@ import { Assignment, nextMove } from '#src/cluster/primary/assignment.ts';
 import { Restarts } from '#src/cluster/primary/restarts.ts';
 import { type Duty, WorkerWatch } from '#src/cluster/primary/watchdog.ts';
 import type { WorkerProcess } from '#src/cluster/primary/worker-process.ts';
-import { dealSlots, SLOTS, type SlotTable, withoutWorker } from '#src/cluster/slots.ts';
+import { dealSlots, SLOTS, type SlotTable, withoutWorker } from '#src/runtime/homes/slots.ts';
 
 const PORT = 8787;
 

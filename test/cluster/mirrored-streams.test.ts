@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { StreamQuery } from '#src/contract/wire/operations/parts.ts';
-import { Heartbeats } from '#src/events/heartbeats.ts';
-import { SessionStream } from '#src/events/session-stream.ts';
 import { streamRequestOf } from '#src/http/handlers/event-streams.ts';
 import { stream } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import type { Server } from '#src/http/server.ts';
+import { Heartbeats } from '#src/runtime/events/heartbeats.ts';
+import { SessionStream } from '#src/runtime/events/session-stream.ts';
+import { closed, parseFrames, snapshot, text } from '#test/runtime/events/recording-sink.ts';
 import { eventually } from '#test/support/processes.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { openStream, type RawStream } from '#test/support/raw-stream.ts';
-import { closed, parseFrames, snapshot, text } from '../events/recording-sink.ts';
 import { startTwoWorkers } from './two-workers.ts';
 
 const PATH = '/sessions/s/events';

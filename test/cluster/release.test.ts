@@ -6,8 +6,8 @@ import { type TestContext, test } from 'node:test';
 import { joinCluster } from '#src/app/join-cluster.ts';
 import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { Peers } from '#src/cluster/peers/peers.ts';
-import { dealSlots, type Home, SLOTS, slotOf, withWorker } from '#src/cluster/slots.ts';
 import type { ClusterChannel } from '#src/cluster/worker/channel.ts';
+import { dealSlots, type Home, SLOTS, slotOf, withWorker } from '#src/runtime/homes/slots.ts';
 
 type IsElsewhere = (workspaceId: string, id: string) => boolean;
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { ActorRuntime } from '#src/actors/runtime.ts';
 import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
-import { Environments } from '#src/sessions/environments.ts';
+import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import { Environments } from '#src/runtime/sessions/environments.ts';
 import { defineRecord } from '#storage/codec.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';

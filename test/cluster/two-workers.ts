@@ -8,13 +8,13 @@ import { AppError } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { bindListener } from '#src/base/os/listening-socket.ts';
 import { Peers } from '#src/cluster/peers/peers.ts';
-import { dealSlots, type Home, type SlotTable, slotOf, withSlots } from '#src/cluster/slots.ts';
-import type { Heartbeats } from '#src/events/heartbeats.ts';
-import { MirroredStream } from '#src/events/mirrored-stream.ts';
 import type { Forwarding } from '#src/http/edge/http-context.ts';
 import { OpenRequests } from '#src/http/edge/open-requests.ts';
 import type { Route } from '#src/http/route.ts';
 import { createServer, type Server, type ServerOptions } from '#src/http/server.ts';
+import type { Heartbeats } from '#src/runtime/events/heartbeats.ts';
+import { MirroredStream } from '#src/runtime/events/mirrored-stream.ts';
+import { dealSlots, type Home, type SlotTable, slotOf, withSlots } from '#src/runtime/homes/slots.ts';
 import { auth, principal } from '../http/test-server.ts';
 
 /** Every user is in every workspace. */

@@ -1,15 +1,15 @@
 /** Operators' lists of one workspace whose actors and kernels are in several workers. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { ActorEvents } from '#src/actors/actor-events.ts';
 import type { ActorDetail } from '#src/contract/wire/actor.ts';
 import type { KernelUsage } from '#src/contract/wire/server.ts';
 import { type ActorInspection, actorRoutes } from '#src/http/routes/actors.ts';
 import { actorsOfAll } from '#src/operators/actors-of-all.ts';
 import { kernelsOfAll, sessionsOfAll } from '#src/operators/kernels-of-all.ts';
-import { Environments } from '#src/sessions/environments.ts';
+import type { ActorEvents } from '#src/runtime/actors/actor-events.ts';
+import { Environments } from '#src/runtime/sessions/environments.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
-import { box, put, startBoxes, WORKSPACE } from '#test/actors/boxes.ts';
+import { box, put, startBoxes, WORKSPACE } from '#test/runtime/actors/boxes.ts';
 import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 import { type TestWorker, testCluster } from '#test/support/test-cluster.ts';
 import { send } from '../http/test-server.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { unbundle } from '#src/runs/run-output.ts';
+import { unbundle } from '#src/runtime/runs/run-output.ts';
 import type { Owner } from '#test/support/server-fixture.ts';
 import type { CorpusNotebook } from './corpus.ts';
 import { comparable, type Shown, type ShownCell } from './shown-cell.ts';

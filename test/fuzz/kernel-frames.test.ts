@@ -11,7 +11,7 @@ import { encodeFrame, FrameDecoder, FrameError } from '#src/confined/frame-decod
 import { ShapeError } from '#src/confined/json-shape.ts';
 import { decodeMessage } from '#src/confined/kernel/message-decoders.ts';
 import type { KernelMessage } from '#src/confined/kernel/messages.ts';
-import { Heartbeats } from '#src/events/heartbeats.ts';
+import { Heartbeats } from '#src/runtime/events/heartbeats.ts';
 import { openUnsavedNotebook } from '#test/notebook/unsaved-notebook.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { mutated, odd } from './odd-values.ts';

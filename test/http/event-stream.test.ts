@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
-import { SessionStream } from '#src/events/session-stream.ts';
 import { stream as streamReply } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
-import { parseFrames, snapshot, text } from '#test/events/recording-sink.ts';
+import { SessionStream } from '#src/runtime/events/session-stream.ts';
+import { parseFrames, snapshot, text } from '#test/runtime/events/recording-sink.ts';
 import { GOOD, RawConnection, send, serve } from './test-server.ts';
 
 async function serveStream(t: TestContext, limitBytes?: number) {

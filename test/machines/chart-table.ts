@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import type { AnyMachineSnapshot, AnyStateMachine, StateValue } from 'xstate';
-import type { Address } from '#src/actors/address.ts';
-import { refusal } from '#src/actors/refusal.ts';
 import type { ErrorCode } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
+import type { Address } from '#src/runtime/actors/address.ts';
+import { refusal } from '#src/runtime/actors/refusal.ts';
 
 /** The effect of one event in one state: it leads to a state (perhaps the same one), is refused, or is ignored. */
 export type Cell<State extends string> = { to: State } | { refused: ErrorCode } | 'ignored';

@@ -2,7 +2,7 @@
 /** Sessions whose kernels run on other machines, from the view of clients. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { slotOf } from '#src/cluster/slots.ts';
+import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { ChildServer } from '#test/support/child-server.ts';
 import { invite, joinNode, startNode, startServerOfNodes } from '#test/support/kernel-node.ts';
 import { type OpenNotebook, openNotebook, printed, results } from '#test/support/notebook-fixture.ts';

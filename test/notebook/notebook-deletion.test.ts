@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { ActorRuntime } from '#src/actors/runtime.ts';
 import { type AssetId, newId, type SessionId, type WorkspaceId } from '#src/base/ids.ts';
 import { NOTEBOOK, NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
-import { RunDeletion } from '#src/runs/run-deletion.ts';
-import { RunRepository } from '#src/runs/run-repository.ts';
+import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
+import { RunRepository } from '#src/runtime/runs/run-repository.ts';
 import { assetRecords } from '#storage/records/assets.ts';
 import { blobRecords, blobUses } from '#storage/records/blobs.ts';
 import { cellOutputRecords, notebookVersionContents, notebookVersions } from '#storage/records/notebooks.ts';

@@ -7,7 +7,7 @@ import { createActor } from 'xstate';
 import type { Kernel } from '#src/confined/kernel/kernel.ts';
 import { kernelDriver } from '#src/notebook/kernel-driver.ts';
 import { startTestHost } from '#test/confined/kernel-fixture.ts';
-import { text } from '#test/events/recording-sink.ts';
+import { text } from '#test/runtime/events/recording-sink.ts';
 import { eventually } from '#test/support/processes.ts';
 import { openUnsavedNotebook } from './unsaved-notebook.ts';
 

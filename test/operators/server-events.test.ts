@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ServerFacts, ServerLoad, ServerStreamEnvelope } from '#src/contract/wire/server.ts';
-import { PublishedStream } from '#src/events/published-stream.ts';
 import { ServerEvents } from '#src/operators/server-events.ts';
-import { RecordingSink } from '#test/events/recording-sink.ts';
+import { PublishedStream } from '#src/runtime/events/published-stream.ts';
+import { RecordingSink } from '#test/runtime/events/recording-sink.ts';
 import { eventually } from '#test/support/processes.ts';
 
 const EVERY_MS = 2;

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { EventSink, Subscription } from '#src/events/event-sink.ts';
-import { StreamBudget } from '#src/events/stream-budget.ts';
 import { prepareMessage } from '#src/notebook/large-messages.ts';
 import { PageHub, type PageHubPorts } from '#src/pages/page-hub.ts';
 import { PageStream } from '#src/pages/page-stream.ts';
+import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
+import { StreamBudget } from '#src/runtime/events/stream-budget.ts';
 import { cellOp, output } from '#test/notebook/kernel-messages.ts';
 import { openUnsavedNotebook } from '#test/notebook/unsaved-notebook.ts';
 import { deferred } from '#test/support/deferred.ts';

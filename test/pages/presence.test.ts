@@ -4,7 +4,7 @@ import test from 'node:test';
 import type { NotebookPresence } from '#src/contract/wire/presence.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import { MAX_AUTHORS, MAX_CHANGED_CELLS, Presence } from '#src/pages/presence.ts';
-import { RecordingSink } from '../events/recording-sink.ts';
+import { RecordingSink } from '#test/runtime/events/recording-sink.ts';
 
 const PLACE = { workspaceId: 'ws_1', userId: 'ada', access: 'edit' } as const;
 const PORTS = {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { openStore } from '#storage/open-store.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
-import { WORKSPACE } from '#test/actors/boxes.ts';
+import { WORKSPACE } from '#test/runtime/actors/boxes.ts';
 import { childScript } from '#test/support/store/child-script.ts';
 import { PAIRS, pairRecords } from '#test/support/store/pairs.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';

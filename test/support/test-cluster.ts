@@ -1,4 +1,4 @@
-import type { Cluster, Topic, WorkersChange } from '#src/cluster/cluster.ts';
+import type { Cluster, Topic, WorkersChange } from '#src/runtime/homes/cluster.ts';
 
 /** A worker of a cluster within one process: questions and answers pass through JSON. */
 export interface TestWorker extends Cluster {

@@ -3,13 +3,13 @@
  * not occur is an error of the build.
  */
 import type { notebookSessionMachine } from '#machines/notebook-session.ts';
-import type { ActorKind } from '#src/actors/actor-kind.ts';
-import type { ActorId } from '#src/actors/address.ts';
-import type { ActorRuntime } from '#src/actors/runtime.ts';
 import type { Refusals } from '#src/base/errors/refusals.ts';
 import type { NotebookId, SessionId } from '#src/base/ids.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
-import type { EnvironmentActors } from '#src/sessions/environments.ts';
+import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
+import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import type { EnvironmentActors } from '#src/runtime/sessions/environments.ts';
 
 type NotebookSessionActors = ActorKind<typeof notebookSessionMachine>;
 

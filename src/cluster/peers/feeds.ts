@@ -5,8 +5,8 @@
  */
 
 import type { ResyncReason } from '#src/contract/wire/shape.ts';
-import type { FeedChannel, FeedControls, FeedHead, FeedLink } from '#src/events/event-sink.ts';
-import type { MirroredStream } from '#src/events/mirrored-stream.ts';
+import type { FeedChannel, FeedControls, FeedHead, FeedLink } from '#src/runtime/events/event-sink.ts';
+import type { MirroredStream } from '#src/runtime/events/mirrored-stream.ts';
 import { numberBytes } from './frame-parts.ts';
 import { FRAME, type FrameType } from './frame-socket.ts';
 

@@ -1,6 +1,6 @@
 /** The parts of a forwarded request, on both of its ends. */
-import type { Relay } from '#src/events/event-sink.ts';
-import type { MirroredStream } from '#src/events/mirrored-stream.ts';
+import type { Relay } from '#src/runtime/events/event-sink.ts';
+import type { MirroredStream } from '#src/runtime/events/mirrored-stream.ts';
 
 /** A forwarded request. The worker that carries it out checks the caller again. */
 export interface ForwardedHead {

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { MirroredStream } from '#src/events/mirrored-stream.ts';
+import type { MirroredStream } from '#src/runtime/events/mirrored-stream.ts';
 import { IncomingFeeds, type MirrorMaker } from './feeds.ts';
 import { FRAME, FrameSocket, type FrameType, isOfFeed } from './frame-socket.ts';
 

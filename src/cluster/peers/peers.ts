@@ -3,8 +3,8 @@
  * others, and the questions from other workers. All parts of the worker use it as their `Cluster`.
  */
 import { createHash } from 'node:crypto';
-import type { Cluster, Topic, WorkersChange } from '../cluster.ts';
-import { SLOTS, type SlotTable, slotOf } from '../slots.ts';
+import type { Cluster, Topic, WorkersChange } from '#src/runtime/homes/cluster.ts';
+import { SLOTS, type SlotTable, slotOf } from '#src/runtime/homes/slots.ts';
 import type { ClusterChannel } from '../worker/channel.ts';
 import type { MirrorMaker } from './feeds.ts';
 import type { AnswerEvents, ForwardedHandler, ForwardedHead, ForwardedRequest } from './forwarding.ts';

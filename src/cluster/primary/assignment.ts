@@ -11,7 +11,7 @@ import {
   withoutWorker,
   withSlots,
   withWorker,
-} from '../slots.ts';
+} from '#src/runtime/homes/slots.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
 /** How often slots that could not move are asked for again. */

@@ -3,8 +3,9 @@
  * owner of each slot. The two are connected by the channel that Node.js makes between a process and
  * its child (`primary-link.ts`).
  */
+
+import type { SlotTable } from '#src/runtime/homes/slots.ts';
 import type { Details, PrimaryAnswers, Question } from '../messages.ts';
-import type { SlotTable } from '../slots.ts';
 
 export interface ClusterChannel {
   /** The number of this worker. A worker that replaces another one has a number that no worker had before. */

@@ -6,8 +6,8 @@
 
 import { join } from 'node:path';
 import { unawaited } from '#src/base/async/unawaited.ts';
+import type { SlotTable } from '#src/runtime/homes/slots.ts';
 import type { Details, PrimaryAnswers, Question, ToPrimary, ToWorker, WorkerOrders } from '../messages.ts';
-import type { SlotTable } from '../slots.ts';
 import type { ClusterChannel } from './channel.ts';
 
 /** The channel that Node.js makes between this process and its parent. */

@@ -4,7 +4,7 @@
  */
 
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Announce, Cluster } from '#src/cluster/cluster.ts';
+import type { Announce, Cluster } from '#src/runtime/homes/cluster.ts';
 import type { Store } from '#storage/store.ts';
 
 /** Removes all cached data of a datasource. */

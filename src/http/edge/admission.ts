@@ -13,7 +13,7 @@ import { isPlausibleId } from '#src/base/ids.ts';
 import { RouteDurations, type ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { parseTraceparent, type TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { Span } from '#src/base/tracing/tracer.ts';
-import type { Home } from '#src/cluster/slots.ts';
+import type { Home } from '#src/runtime/homes/slots.ts';
 import { admitStream } from '../reply/event-stream.ts';
 import type { ReplyStamp } from '../reply/write-reply.ts';
 import {

@@ -22,7 +22,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { AppError } from '#src/base/errors/errors.ts';
-import type { Home } from '#src/cluster/slots.ts';
+import type { Home } from '#src/runtime/homes/slots.ts';
 import {
   type ForwardedEnd,
   ForwardedExchange,

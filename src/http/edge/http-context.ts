@@ -8,7 +8,7 @@ import type {
   ForwardedHead,
   ForwardedRequest,
 } from '#src/cluster/peers/forwarding.ts';
-import type { Home } from '#src/cluster/slots.ts';
+import type { Home } from '#src/runtime/homes/slots.ts';
 import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import type { WorkspacePermits } from '#storage/workspace-permits.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';

@@ -1,6 +1,6 @@
 import type { Caller } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
-import type { Home } from '#src/cluster/slots.ts';
+import type { Home } from '#src/runtime/homes/slots.ts';
 import type { PendingAnswer } from '../reply/deferred-answer.ts';
 import { OpenStreams } from '../reply/event-stream.ts';
 import type { ErrorLog } from '../reply/problem.ts';

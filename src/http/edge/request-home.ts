@@ -1,7 +1,7 @@
 /** Finds the home of a request: the one worker that decides everything about its notebook, conversation or workspace. */
 
 import type { Principal } from '#src/base/caller/principal.ts';
-import type { Home } from '#src/cluster/slots.ts';
+import type { Home } from '#src/runtime/homes/slots.ts';
 import type { AnyRouteRequest, Route } from '../route.ts';
 import type { Forwarding } from './http-context.ts';
 

@@ -1,5 +1,5 @@
 /** The parts that the event streams of notebook sessions and of agent sessions have in common. */
-import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
 import { type EmptyReply, noContent, type StreamReply, stream } from '../reply/reply.ts';
 
 /** The begin and the end of streams, for the description of each. */

@@ -6,10 +6,10 @@
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { isPlausibleId, type RunId, type SessionId, type WorkspaceId } from '#src/base/ids.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
 import type { RunCancellationResult, RunKind } from '#src/contract/wire/run.ts';
-import type { RunReader } from '#src/runs/run-reader.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
+import type { RunReader } from '#src/runtime/runs/run-reader.ts';
+import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
 import type { Store } from '#storage/store.ts';
 import type { GuardRun } from './run-waiting.ts';
 

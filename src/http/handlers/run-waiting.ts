@@ -2,8 +2,8 @@
 import type { Principal } from '#src/base/caller/principal.ts';
 import type { READ_CONDITION } from '#src/contract/wire/operations/parts.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
-import { type Submission, submissionJson, submissionOf } from '#src/runs/submission.ts';
+import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import { type Submission, submissionJson, submissionOf } from '#src/runtime/runs/submission.ts';
 import { REPLAYED } from '../idempotency/idempotency.ts';
 import { tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
 import { type BytesReply, type EmptyReply, encodedJson, type Reply, waiting } from '../reply/reply.ts';

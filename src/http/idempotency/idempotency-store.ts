@@ -9,7 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import nacl from 'tweetnacl';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import { AppError } from '#src/base/errors/errors.ts';
-import type { Cluster } from '#src/cluster/cluster.ts';
+import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import {

@@ -11,8 +11,8 @@ import type {
   ForwardedHead,
   ForwardedRequest,
 } from '#src/cluster/peers/forwarding.ts';
-import type { Home } from '#src/cluster/slots.ts';
-import type { MirroredStream } from '#src/events/mirrored-stream.ts';
+import type { MirroredStream } from '#src/runtime/events/mirrored-stream.ts';
+import type { Home } from '#src/runtime/homes/slots.ts';
 import type { AdmittedRequest, PreparedRoute } from '../edge/admission.ts';
 import type { Forwarding } from '../edge/http-context.ts';
 import { announcesBody } from '../edge/request-head.ts';

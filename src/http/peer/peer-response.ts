@@ -4,7 +4,7 @@
  */
 import type { RecognizedString } from 'uWebSockets.js';
 import type { AnswerChannel, IncomingEvents } from '#src/cluster/peers/forwarding.ts';
-import type { Relay } from '#src/events/event-sink.ts';
+import type { Relay } from '#src/runtime/events/event-sink.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 
 /** How many bytes of an answer may be under way to the other worker, and of a body to this one. */

@@ -7,7 +7,7 @@
 
 import type { Principal } from '#src/base/caller/principal.ts';
 import type { AppError } from '#src/base/errors/errors.ts';
-import type { Home } from '#src/cluster/slots.ts';
+import type { Home } from '#src/runtime/homes/slots.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import { MAX_WHOLE_BODY_BYTES, type ReplyStamp, writeHead } from './write-reply.ts';
 

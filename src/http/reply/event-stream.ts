@@ -12,9 +12,9 @@
 import type { Caller } from '#src/base/caller/principal.ts';
 import { type NamedLimit, refuseOverQuota } from '#src/base/errors/quota.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Home } from '#src/cluster/slots.ts';
 import type { ResyncReason } from '#src/contract/wire/shape.ts';
-import type { EventSink, Relay, Subscription } from '#src/events/event-sink.ts';
+import type { EventSink, Relay, Subscription } from '#src/runtime/events/event-sink.ts';
+import type { Home } from '#src/runtime/homes/slots.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import type { StreamReply } from './reply.ts';
 import { type ReplyStamp, writeHead } from './write-reply.ts';

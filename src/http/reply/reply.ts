@@ -1,6 +1,6 @@
 /** The replies that handlers return: plain data that the exchange writes at once or later, or an event stream that it opens. */
 import type { AppError } from '#src/base/errors/errors.ts';
-import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
 
 type Headers = Readonly<Record<string, string>>;
 

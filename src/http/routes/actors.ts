@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { ActorEvents } from '#src/actors/actor-events.ts';
-import type { ActorQuery } from '#src/actors/actor-list.ts';
-import type { ActorId } from '#src/actors/address.ts';
-import type { ChartState } from '#src/actors/chart.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { ActorDetail, ActorPage } from '#src/contract/wire/actor.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
-import type { RunReader } from '#src/runs/run-reader.ts';
+import type { ActorEvents } from '#src/runtime/actors/actor-events.ts';
+import type { ActorQuery } from '#src/runtime/actors/actor-list.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
+import type { ChartState } from '#src/runtime/actors/chart.ts';
+import type { RunReader } from '#src/runtime/runs/run-reader.ts';
 import { json, ok, stream } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 import { homeOfRun } from './runs.ts';

@@ -2,7 +2,7 @@ import type { Principal } from '#src/base/caller/principal.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
 import type { Environment } from '#src/contract/wire/session.ts';
-import type { Environments } from '#src/sessions/environments.ts';
+import type { Environments } from '#src/runtime/sessions/environments.ts';
 import { created, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

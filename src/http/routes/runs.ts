@@ -1,9 +1,9 @@
 import type { Principal } from '#src/base/caller/principal.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
-import type { RunDeletion } from '#src/runs/run-deletion.ts';
-import type { RunReader } from '#src/runs/run-reader.ts';
-import type { RunRepository } from '#src/runs/run-repository.ts';
+import type { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
+import type { RunReader } from '#src/runtime/runs/run-reader.ts';
+import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
 import type { RunIndexEntry } from '#storage/records/runs.ts';
 import type { RunCancellation } from '../handlers/run-cancellation.ts';
 import type { GuardRun, RunWaiting } from '../handlers/run-waiting.ts';

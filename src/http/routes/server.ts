@@ -3,7 +3,7 @@ import { AppError } from '#src/base/errors/errors.ts';
 import { OPEN_METRICS_TYPE } from '#src/base/metrics/registry.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import type { KernelList, ServerLog, ServerState } from '#src/contract/wire/server.ts';
-import type { EventSink, Subscription } from '#src/events/event-sink.ts';
+import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
 import { ok, raw, stream } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

@@ -1,7 +1,7 @@
 import { shortenText } from '#src/base/text/compact-text.ts';
 import type { CellError } from '#src/confined/kernel/messages.ts';
 import { errorMessage } from '#src/contract/outputs/error-text.ts';
-import type { RawOutput } from '#src/runs/run-output.ts';
+import type { RawOutput } from '#src/runtime/runs/run-output.ts';
 import { labelsOf } from '../cell-label.ts';
 import type { NotebookView, ViewCell } from '../view.ts';
 import { OF_ONE_CELL } from './execution-request.ts';

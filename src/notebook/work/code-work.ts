@@ -4,7 +4,7 @@ import type { CellError, CellOp, CellOutput } from '#src/confined/kernel/message
 import { errorMessage } from '#src/contract/outputs/error-text.ts';
 import type { EventData } from '#src/contract/wire/events.ts';
 import type { CodeError, CodeResult } from '#src/contract/wire/session.ts';
-import { unbundle } from '#src/runs/run-output.ts';
+import { unbundle } from '#src/runtime/runs/run-output.ts';
 import type { Store } from '#storage/store.ts';
 import { ConsoleTail } from '../console-tail.ts';
 import { configOf, isCellId } from '../document.ts';

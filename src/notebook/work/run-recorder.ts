@@ -12,8 +12,8 @@ import type {
 } from '#src/confined/kernel/messages.ts';
 import { errorMessage } from '#src/contract/outputs/error-text.ts';
 import type { CellResult, OutputPart, RunOutput, TerminalStatus } from '#src/contract/wire/run.ts';
-import type { PrintedText } from '#src/runs/printed-text.ts';
-import { OutputShelf, omittedTextWarning } from '#src/runs/run-output.ts';
+import type { PrintedText } from '#src/runtime/runs/printed-text.ts';
+import { OutputShelf, omittedTextWarning } from '#src/runtime/runs/run-output.ts';
 import { labelOf, labelsOf } from '../cell-label.ts';
 import type { NotebookView, ViewCell } from '../view.ts';
 import { brokenOutputs } from './broken-cells.ts';

@@ -1,6 +1,6 @@
 import type { Work } from '#machines/notebook-session.ts';
-import type { ActorId } from '#src/actors/address.ts';
 import { newId } from '#src/base/ids.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { LiveNotebook } from '../live-notebook.ts';
 import type { LiveNotebooks } from '../live-notebooks.ts';
 import type { NotebookSessionActors } from '../notebook-session-actors.ts';

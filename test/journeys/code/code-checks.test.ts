@@ -1,7 +1,7 @@
 /** The check of a request's new code by the kernel, before the run begins. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { NoticeBus } from '#src/actors/notice-bus.ts';
+import { NoticeBus } from '#src/runtime/actors/notice-bus.ts';
 import { FORGE } from '#test/support/forged-frames.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';

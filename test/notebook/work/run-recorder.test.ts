@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { RunRecorder } from '#src/notebook/work/run-recorder.ts';
-import { MAX_INLINE_BYTES } from '#src/runs/run-output.ts';
+import { MAX_INLINE_BYTES } from '#src/runtime/runs/run-output.ts';
 import { cellOp, done, errorOutput, output, phase, stdout, verdict } from '../kernel-messages.ts';
 import { conclude, record, statusesOf, viewOf } from './recorded-run.ts';
 

@@ -6,7 +6,7 @@ import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import { NotebookView } from '#src/notebook/view.ts';
 import { cellWork } from '#src/notebook/work/cell-work.ts';
 import { runWork } from '#src/notebook/work/run-work.ts';
-import type { RunEnd, RunRepository } from '#src/runs/run-repository.ts';
+import type { RunEnd, RunRepository } from '#src/runtime/runs/run-repository.ts';
 import type { Store } from '#storage/store.ts';
 
 test('a run ends even if its output cannot be assembled, and the log has the reason', () => {

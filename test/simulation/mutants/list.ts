@@ -45,7 +45,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'no subscriber sees a state that a crash could undo',
     edits: [
       {
-        module: '#src/events/commit-gate.ts',
+        module: '#src/runtime/events/commit-gate.ts',
         from: 'if (after === undefined && this.isEmpty)',
         to: 'if (this.isEmpty)',
       },
@@ -56,7 +56,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'an event that waits for a commit holds all later events',
     edits: [
       {
-        module: '#src/events/commit-gate.ts',
+        module: '#src/runtime/events/commit-gate.ts',
         from: 'if (after === undefined && this.isEmpty)',
         to: 'if (after === undefined)',
       },
@@ -67,7 +67,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'the snapshots of actors are in the commit of their turn',
     edits: [
       {
-        module: '#src/actors/live-actors.ts',
+        module: '#src/runtime/actors/live-actors.ts',
         from: '            this.saveMoved();\n            this.#dropPassing();',
         to: '            if (!this.isLate) { this.isLate = true; setImmediate(() => { store.write(() => this.saveMoved()); this.isLate = false; }); }\n            this.#dropPassing();',
       },
@@ -133,7 +133,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'a run that is over stays as it was ended (ca486055)',
     edits: [
       {
-        module: '#src/runs/run-repository.ts',
+        module: '#src/runtime/runs/run-repository.ts',
         from: 'if (!this.actors.tell({ workspaceId, id: runId }, finish))\n            return;',
         to: 'this.actors.tell({ workspaceId, id: runId }, finish);',
       },
@@ -184,7 +184,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'a restored session knows that its kernel died with the server',
     edits: [
       {
-        module: '#src/actors/actor-kind.ts',
+        module: '#src/runtime/actors/actor-kind.ts',
         from: 'if (restored !== undefined && snapshot.can(restored))',
         to: "if (restored !== undefined && address.kind !== 'run' && snapshot.can(restored))",
       },
@@ -206,7 +206,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'a subscriber that comes back gets every event that it has missed',
     edits: [
       {
-        module: '#src/events/catch-up.ts',
+        module: '#src/runtime/events/catch-up.ts',
         from: 'const first = ring.indexAfter(seq);',
         to: 'const first = ring.indexAfter(seq + 1);',
       },
@@ -228,7 +228,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'the cancellation of a stale run is stored',
     edits: [
       {
-        module: '#src/runs/run-repository.ts',
+        module: '#src/runtime/runs/run-repository.ts',
         from: "            status: 'cancelled',\n            output: this.printed.outputOf(workspaceId, runId),",
         to: "            status: 'failed',\n            output: this.printed.outputOf(workspaceId, runId),",
       },

@@ -3,7 +3,7 @@
  * durable, until it is killed. Its argument is the directory of the store.
  */
 import { openStore } from '#storage/open-store.ts';
-import { box, put, startBoxes, WORKSPACE } from '#test/actors/boxes.ts';
+import { box, put, startBoxes, WORKSPACE } from '#test/runtime/actors/boxes.ts';
 import { PAIRS, pairRecords } from './pairs.ts';
 
 const store = await openStore(process.argv[2]!, (error) => {

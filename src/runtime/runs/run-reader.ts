@@ -1,0 +1,223 @@
+/** Reads runs: their records as they are served, in pages and one by one, and facts about a run for other modules. */
+import type { runMachine } from '#machines/run.ts';
+import { notFound } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import type { TraceContext } from '#src/base/tracing/trace-context.ts';
+import type { RunKind, RunOutput, RunStatus } from '#src/contract/wire/run.ts';
+import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
+import { type JsonPage, slicedJsonPage } from '#storage/lists/sliced-listing.ts';
+import { type Asset, readAsset } from '#storage/records/assets.ts';
+import {
+  type RunIndexEntry,
+  type RunRecord,
+  runIndex,
+  runRecords,
+  runSummaries,
+} from '#storage/records/runs.ts';
+import type { Store } from '#storage/store.ts';
+import type { ActorKind } from '../actors/actor-kind.ts';
+import {
+  asOmitted,
+  asStale,
+  parseEssentials,
+  type RunDocument,
+  withOutput,
+  withoutOutput,
+} from './run-document.ts';
+import type { RunEnds } from './run-ends.ts';
+import { isByEnd, listOf, type RunQuery, runFinder } from './run-lists.ts';
+import { contextOf } from './run-trace.ts';
+import type { SettledRuns } from './settled-runs.ts';
+
+export interface RunReaderOptions {
+  readonly store: Store;
+  readonly actors: Pick<ActorKind<typeof runMachine>, 'peek'>;
+  /** Absent in a server of one process. */
+  readonly settled?: Pick<SettledRuns, 'horizon'> | undefined;
+  readonly ends: Pick<RunEnds, 'horizon'>;
+  /**
+   * Whether the notebook or conversation of this session was deleted. Its runs are then not found,
+   * even if they are not removed yet.
+   */
+  readonly isDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
+  /** Returns the output of a run that an earlier server process left running: the text that its cells printed. */
+  readonly printedBy: (workspaceId: WorkspaceId, runId: string) => RunOutput | null;
+}
+
+const ANYBODY = (_run: RunIndexEntry): boolean => true;
+
+export class RunReader {
+  readonly #store: Store;
+  readonly #actors: RunReaderOptions['actors'];
+  readonly #settled: RunReaderOptions['settled'];
+  readonly #ends: RunReaderOptions['ends'];
+  readonly #isDeleted: RunReaderOptions['isDeleted'];
+  readonly #printedBy: RunReaderOptions['printedBy'];
+
+  constructor({ store, actors, settled, ends, isDeleted, printedBy }: RunReaderOptions) {
+    this.#printedBy = printedBy;
+    this.#store = store;
+    this.#actors = actors;
+    this.#settled = settled;
+    this.#ends = ends;
+    this.#isDeleted = isDeleted;
+  }
+
+  /** Returns the run as JSON, with `stale: true` when an earlier server process left it running. Throws `not_found`. */
+  json(workspaceId: WorkspaceId, runId: string): Uint8Array {
+    return this.served(workspaceId, runId).json;
+  }
+
+  /**
+   * Returns the JSON like `json`, and its version. A run has one JSON while it runs, another if it
+   * is stale, and another at its end.
+   */
+  served(workspaceId: WorkspaceId, runId: string): { readonly json: Uint8Array; readonly version: string } {
+    const record = this.record(workspaceId, runId);
+    const json = this.#shown(workspaceId, runId, record);
+    if (json !== record.document) return { json, version: 'stale' };
+    return { json, version: record.isTrimmed === true ? `${record.status}-trimmed` : record.status };
+  }
+
+  /**
+   * Resolves with a page of the runs that the query describes and the caller may read. Only runs that are shown are read. A page
+   * that begins with the oldest ends before runs that may still be committed at an earlier place.
+   * Rejects with `invalid_cursor`.
+   */
+  async list(workspaceId: WorkspaceId, query: RunQuery, mayRead = ANYBODY): Promise<JsonPage> {
+    const horizon = await this.#horizonOf(workspaceId, query);
+    return slicedJsonPage(this.#store, {
+      page: query,
+      workspaceId,
+      entriesAfter: runFinder(this.#store, workspaceId, query, horizon),
+      itemOf: (found) => {
+        if (found === undefined) return undefined;
+        const { runId: id, entry } = found;
+        if (this.#isDeleted(workspaceId, entry.sessionId) || !mayRead(entry)) return undefined;
+        const summary = query.include === 'none' ? this.#store.get(runSummaries, workspaceId, id) : undefined;
+        if (summary !== undefined) return asOmitted(summary);
+        const record = this.#store.get(runRecords, workspaceId, id);
+        if (record === undefined) return undefined;
+        if (query.include !== 'none') return this.#shown(workspaceId, id, record);
+        const shown = withoutOutput(record);
+        return this.#isLeftBehind(workspaceId, id, record) ? asStale(shown) : shown;
+      },
+    });
+  }
+
+  /**
+   * Resolves with the cursor before which a page ends, so that a reader who continues after its last run misses none. A list that
+   * begins with the newest run need not show a run that is committed later, and one worker makes the runs of a session.
+   */
+  async #horizonOf(workspaceId: WorkspaceId, query: RunQuery): Promise<string | undefined> {
+    if (query.order === 'desc') return undefined;
+    if (isByEnd(query)) return this.#ends.horizon(workspaceId);
+    return query.sessionId === undefined ? this.#settled?.horizon(workspaceId) : undefined;
+  }
+
+  /** Returns the trace context of a run, for its effects; undefined when it belongs to no trace. */
+  traceOf(workspaceId: WorkspaceId, runId: string): TraceContext | undefined {
+    return contextOf(this.#store.get(runRecords, workspaceId, runId)?.trace);
+  }
+
+  /**
+   * Returns the user who submitted a run, according to its record; undefined when that is not
+   * known.
+   */
+  createdBy(workspaceId: WorkspaceId, runId: string): string | undefined {
+    const record = unlessDamaged(() => this.#store.get(runRecords, workspaceId, runId));
+    return record && parseEssentials(record).createdBy;
+  }
+
+  exists(workspaceId: WorkspaceId, runId: string): boolean {
+    return this.#find(workspaceId, runId) !== undefined;
+  }
+
+  /**
+   * Returns the notebook or conversation of a run, whose home carries the run out; undefined for an
+   * unknown run.
+   */
+  homeOf(workspaceId: WorkspaceId, runId: string): string | undefined {
+    return this.#store.get(runIndex, workspaceId, runId)?.sessionId;
+  }
+
+  /** Returns the conversation that an agent's run belongs to, `undefined` for other runs. Throws `not_found`. */
+  conversationOf(workspaceId: WorkspaceId, runId: string): string | undefined {
+    const record = this.record(workspaceId, runId);
+    return record.kind === 'agent' ? record.sessionId : undefined;
+  }
+
+  /** Returns an asset of a run. Throws `not_found`. */
+  asset(workspaceId: WorkspaceId, runId: string, assetId: string): Asset {
+    const asset = readAsset(this.#store, workspaceId, runId, assetId);
+    if (asset === undefined) throw notFound();
+    return asset;
+  }
+
+  /**
+   * Returns whether a run is in progress. A run that an earlier server process left behind is not
+   * in progress, and neither is one whose actor is damaged. If the record of a run is damaged, the
+   * index says whether the run has ended.
+   */
+  isInProgress(workspaceId: WorkspaceId, runId: string): boolean {
+    const record = readOrDamaged(() => this.#store.get(runRecords, workspaceId, runId));
+    const known =
+      record === DAMAGED ? unlessDamaged(() => this.#store.get(runIndex, workspaceId, runId)) : record;
+    if (known?.status !== 'running') return false;
+    return unlessDamaged(() => this.isStale(workspaceId, runId)) === false;
+  }
+
+  /**
+   * Returns the newest run of a session, for a subscriber that may have missed its end. Large inputs are left out, and so are runs whose
+   * record is damaged.
+   */
+  latest(workspaceId: WorkspaceId, sessionId: string, kind: RunKind = 'notebook'): RunDocument | undefined {
+    const newestFirst = { limit: Number.POSITIVE_INFINITY, reverse: true };
+    for (const { id } of this.#store.list(listOf(kind), workspaceId, [sessionId], newestFirst)) {
+      const record = unlessDamaged(() => this.#store.get(runRecords, workspaceId, id));
+      if (record === undefined) continue;
+      const run = parseEssentials(record);
+      return this.#isLeftBehind(workspaceId, id, record) ? { ...run, stale: true } : run;
+    }
+    return undefined;
+  }
+
+  /**
+   * Returns how a run ended, by the index alone: `stale` when an earlier server process left it running; undefined when there is no
+   * such run or its index entry is damaged.
+   */
+  endOf(workspaceId: WorkspaceId, runId: string): RunStatus | 'stale' | undefined {
+    const entry = unlessDamaged(() => this.#store.get(runIndex, workspaceId, runId));
+    if (entry === undefined) return undefined;
+    if (entry.status !== 'running') return entry.status as RunStatus;
+    return unlessDamaged(() => this.isStale(workspaceId, runId)) === false ? 'running' : 'stale';
+  }
+
+  /** Returns the record of a run. Throws `not_found`. */
+  record(workspaceId: WorkspaceId, runId: string): RunRecord {
+    const record = this.#find(workspaceId, runId);
+    if (record === undefined) throw notFound();
+    return record;
+  }
+
+  /** Returns whether a run that reads as running was left behind by an earlier server process. */
+  isStale(workspaceId: WorkspaceId, runId: string): boolean {
+    const peek = this.#actors.peek({ workspaceId, id: runId });
+    return peek === undefined || peek.isLost || !peek.snapshot.hasTag('resident');
+  }
+
+  #find(workspaceId: WorkspaceId, runId: string): RunRecord | undefined {
+    const record = this.#store.get(runRecords, workspaceId, runId);
+    return record === undefined || this.#isDeleted(workspaceId, record.sessionId) ? undefined : record;
+  }
+
+  #shown(workspaceId: WorkspaceId, runId: string, record: RunRecord): Uint8Array {
+    if (!this.#isLeftBehind(workspaceId, runId, record)) return record.document;
+    const output = record.kind === 'agent' ? null : this.#printedBy(workspaceId, runId);
+    return asStale(output === null ? record.document : withOutput(record, output));
+  }
+
+  #isLeftBehind(workspaceId: WorkspaceId, runId: string, { status }: RunRecord): boolean {
+    return status === 'running' && this.isStale(workspaceId, runId);
+  }
+}

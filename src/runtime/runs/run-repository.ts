@@ -1,0 +1,265 @@
+/**
+ * The records of runs of every kind. The run's actor decides its transitions; this module writes the effect of each
+ * decision on the record, in the same turn of the event loop.
+ */
+
+import { runMachine } from '#machines/run.ts';
+import type { Failure } from '#src/base/errors/errors.ts';
+import { faultPoint } from '#src/base/fault-points.ts';
+import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
+import { newId, timeOfId } from '#src/base/ids.ts';
+import { shownMetadata } from '#src/base/metadata-filter.ts';
+import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
+import { timestamp } from '#src/base/time/clock.ts';
+import { happensWithin } from '#src/base/time/happens-within.ts';
+import type { TraceContext } from '#src/base/tracing/trace-context.ts';
+import type { Tracer } from '#src/base/tracing/tracer.ts';
+import type { RunKind, TerminalStatus } from '#src/contract/wire/run.ts';
+import { type Asset, putAsset } from '#storage/records/assets.ts';
+import { type RunIndexEntry, type RunRecord, runRecords, runSummaries } from '#storage/records/runs.ts';
+import { NO_LIMITS } from '#storage/records/workspace-limits.ts';
+import type { Store } from '#storage/store.ts';
+import type { Transaction } from '#storage/transaction.ts';
+import type { ActorKind } from '../actors/actor-kind.ts';
+import type { ActorRuntime } from '../actors/runtime.ts';
+import { PrintedTexts } from './printed-text.ts';
+import { encodeRun, parse, type RunDocument, withEncodedInput } from './run-document.ts';
+import { RunEnds } from './run-ends.ts';
+import { RunLimits, type RunLimitsOptions } from './run-limits.ts';
+import { addToIndex, noteEnd } from './run-lists.ts';
+import { RunReader, type RunReaderOptions } from './run-reader.ts';
+import { recordSpan, traceFrom } from './run-trace.ts';
+import { RUN_VERSION, storedRun } from './stored-run.ts';
+import type { Submission } from './submission.ts';
+
+/** A run that was just begun. */
+export type BegunRun = Pick<Submission, 'runId' | 'json'>;
+
+/** How a run ended. */
+export interface RunEnd {
+  readonly status: TerminalStatus;
+  readonly error: Failure | null;
+  readonly output: unknown;
+  readonly assets: ReadonlyMap<AssetId, Asset>;
+}
+
+/** The metrics of runs. */
+export type RunMetrics = Pick<ServerMetrics, 'runs' | 'runDuration'>;
+
+export interface RunRepositoryOptions extends Partial<Pick<RunReaderOptions, 'settled' | 'isDeleted'>> {
+  /** Of a server of one process when absent. */
+  readonly ends?: RunEnds;
+  /** Limits of runs in progress; none when absent. */
+  readonly limits?: Pick<RunLimitsOptions, 'limitsOf' | 'permits'>;
+  readonly metrics?: RunMetrics;
+  readonly tracer?: Tracer | undefined;
+}
+
+/** A run in progress, the trace that it belongs to, and its entry in the index. */
+interface UnfinishedRun {
+  readonly run: RunDocument;
+  readonly trace: RunRecord['trace'] | undefined;
+  /** Undefined for a run that an earlier server process has begun. */
+  readonly entry: RunIndexEntry | undefined;
+}
+
+type EndedRun = RunDocument & { readonly status: TerminalStatus; readonly finishedAt: string };
+
+const UNLIMITED = { limitsOf: () => NO_LIMITS, permits: undefined };
+
+/** Begins, ends and cancels runs. Owns their records. */
+export class RunRepository {
+  readonly #store: Store;
+  /** The actors of runs. Their notices report when a run begins and ends. */
+  readonly actors: ActorKind<typeof runMachine>;
+  readonly limits: RunLimits;
+  readonly reader: RunReader;
+  /** The printed text of runs in progress. */
+  readonly printed: PrintedTexts;
+  /** The runs that were begun here and have not ended, as they were stored, so that their ends need not read them. */
+  readonly #begun = new Map<string, UnfinishedRun>();
+  readonly #ends: RunEnds;
+  readonly #metrics: RunMetrics;
+  readonly #tracer: Tracer | undefined;
+
+  constructor(
+    store: Store,
+    runtime: ActorRuntime,
+    {
+      limits = UNLIMITED,
+      isDeleted = () => false,
+      metrics = new ServerMetrics(),
+      tracer,
+      settled,
+      ends = new RunEnds(store),
+    }: RunRepositoryOptions = {},
+  ) {
+    this.#metrics = metrics;
+    this.#tracer = tracer;
+    this.#store = store;
+    this.#ends = ends;
+    this.actors = runtime.define({
+      kind: 'run',
+      machine: runMachine,
+      machineVersion: RUN_VERSION,
+      storedIn: storedRun,
+      hasNewIds: true,
+      homeOf: ({ sessionId }) => sessionId,
+      restored: { type: 'restored' },
+      shown: ({ kind, sessionId }) => ({
+        links: [{ kind: kind === 'agent' ? 'agent-session' : 'notebook-session', id: sessionId }],
+        context: { kind },
+      }),
+    });
+    this.limits = new RunLimits({
+      ...limits,
+      inProgress: () =>
+        this.actors.residents().map(({ workspaceId, id }) => ({
+          workspaceId,
+          userId: this.#begun.get(id)?.run.createdBy,
+        })),
+    });
+    this.printed = new PrintedTexts(store);
+    const printedBy = this.printed.outputOf.bind(this.printed);
+    this.reader = new RunReader({ store, actors: this.actors, settled, ends, isDeleted, printedBy });
+  }
+
+  /**
+   * Begins a run that was admitted (`limits`) in this turn: writes its record, lists it in its session and starts its actor.
+   * Returns its id, and its JSON in parts.
+   */
+  begin(
+    workspaceId: WorkspaceId,
+    sessionId: SessionId,
+    kind: RunKind,
+    input: unknown,
+    environmentId: string | null = null,
+    parent?: TraceContext,
+    createdBy?: string,
+    metadata?: Readonly<Record<string, string>>,
+  ): BegunRun {
+    const runId = newId<RunId>('run');
+    const shown = shownMetadata(metadata);
+    const now = timestamp(timeOfId(runId)); // taken from the id, so that runs have one order by id and by time
+    const by = createdBy === undefined ? {} : { createdBy };
+    const run = withEncodedInput({
+      id: runId,
+      kind,
+      sessionId,
+      status: 'running',
+      input,
+      output: null,
+      error: null,
+      createdAt: now,
+      startedAt: now,
+      finishedAt: null,
+      ...by,
+      ...shown,
+    });
+    const trace = traceFrom(parent);
+    const entry = {
+      ...{ kind, sessionId, environmentId, status: 'running', createdAt: now },
+      ...by,
+      ...shown,
+    } as const;
+    this.#begun.set(runId, { run, trace, entry });
+    this.actors.spawn({ workspaceId, id: runId }, { workspaceId, runId, sessionId, kind });
+    const { record, parts } = encodeRun(run, { trace, owner: this.actors.owner });
+    this.#store.write((tx) => {
+      tx.putEncoded(record, workspaceId, runId);
+      addToIndex(tx, workspaceId, runId, entry);
+    });
+    faultPoint('run.begun');
+    return { runId, json: parts };
+  }
+
+  /** Returns the user who submitted a run; undefined when it is not known, as for runs of older releases. */
+  createdBy(workspaceId: WorkspaceId, runId: RunId): string | undefined {
+    return this.#begun.get(runId)?.run.createdBy ?? this.reader.createdBy(workspaceId, runId);
+  }
+
+  /** Ends a run: its actor announces the status, and its record gets the output. A run that has ended is not changed. */
+  finish(workspaceId: WorkspaceId, runId: RunId, end: RunEnd): void {
+    const finish = { type: 'finish', status: end.status, error: end.error } as const;
+    if (!this.actors.tell({ workspaceId, id: runId }, finish)) return;
+    this.#store.write((tx) => this.printed.ended(tx, workspaceId, runId));
+    const { sessionId } = this.#rewrite(workspaceId, runId, (run) => {
+      const endedMs = this.#ends.next(run);
+      this.#metrics.runDuration.of(run.kind).observe((endedMs - Date.parse(run.createdAt)) / 1000);
+      return {
+        ...run,
+        status: end.status,
+        output: end.output,
+        error: end.error,
+        finishedAt: timestamp(endedMs),
+      };
+    });
+    faultPoint('run.ended');
+    if (end.assets.size === 0) return;
+    this.#store.write((tx) => {
+      for (const [assetId, asset] of end.assets) putAsset(tx, asset, sessionId, workspaceId, runId, assetId);
+    });
+  }
+
+  /**
+   * Requests the cancellation of a run. Throws `not_found`, and `run_finished` when it has ended. A run that was lost with
+   * an earlier server process ends at once; for any other, `stop` is called with its session.
+   */
+  cancel(workspaceId: WorkspaceId, runId: RunId, stop: (kind: RunKind, sessionId: SessionId) => void): void {
+    this.reader.record(workspaceId, runId);
+    const snapshot = this.actors.ask({ workspaceId, id: runId }, { type: 'cancel' });
+    const { kind, sessionId } = snapshot.context;
+    if (snapshot.status === 'active') {
+      const run = { workspaceId, id: runId };
+      // The end of the run is committed soon: what this request writes, such as its place in the audit, joins that commit.
+      this.#store.commitWithNextTurn(() => this.actors.peek(run)?.snapshot.status === 'active');
+      stop(kind, sessionId);
+      return;
+    }
+    this.#rewrite(workspaceId, runId, (run) => ({
+      ...run,
+      status: 'cancelled',
+      output: this.printed.outputOf(workspaceId, runId),
+      finishedAt: timestamp(this.#ends.next(run)),
+    }));
+    this.#store.write((tx) => this.printed.erase(tx, workspaceId, runId));
+  }
+
+  /**
+   * Resolves with true once the run has ended, or is stale, and with false when `ms` have passed or the signal aborts first.
+   * Throws `not_found` at once.
+   */
+  ended(workspaceId: WorkspaceId, runId: string, ms: number, signal: AbortSignal): Promise<boolean> {
+    const record = this.reader.record(workspaceId, runId);
+    if (record.status !== 'running' || this.reader.isStale(workspaceId, runId)) return Promise.resolve(true);
+    return happensWithin(ms, signal, (happened) =>
+      this.actors.watch({ workspaceId, id: runId }, ({ status }) => {
+        if (status !== 'running') happened();
+      }),
+    );
+  }
+
+  /** Stores a run as `change` returns it, which is how it has ended. */
+  #rewrite(workspaceId: WorkspaceId, runId: RunId, change: (run: RunDocument) => EndedRun): RunDocument {
+    return this.#store.write((tx) => {
+      const { run: before, trace, entry } = this.#unfinished(tx, workspaceId, runId);
+      const run = change(before);
+      this.#begun.delete(runId);
+      this.#metrics.runs.of(run.kind, run.status).add();
+      recordSpan(this.#tracer, trace, run);
+      const changed = encodeRun(run, { trace });
+      tx.putEncoded(changed.record, workspaceId, runId);
+      if (changed.summary !== undefined) tx.put(runSummaries, changed.summary, workspaceId, runId);
+      noteEnd(tx, workspaceId, runId, run, entry);
+      return run;
+    });
+  }
+
+  #unfinished(tx: Transaction, workspaceId: WorkspaceId, runId: RunId): UnfinishedRun {
+    const begun = this.#begun.get(runId);
+    if (begun !== undefined && this.#store.has(runRecords, workspaceId, runId)) return begun;
+    const record = tx.get(runRecords, workspaceId, runId);
+    if (record === undefined) throw new Error(`The run ${runId} has no record.`);
+    return { run: withEncodedInput(parse(record.document)), trace: record.trace, entry: undefined };
+  }
+}
