@@ -52,7 +52,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   'src/confined': { values: ['src/base/os', 'src/base'], types: ['src/base/metrics'] },
   // Kernels on other machines. `nodes` is above the kernel host, and nothing else knows of it.
-  'src/nodes': { values: ['src/base/os', 'src/base', 'src/confined'] },
+  'src/confined/nodes': { values: ['src/base/os', 'src/base', 'src/confined'] },
   'src/notebook': {
     values: [
       'src/base',
@@ -224,7 +224,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/http',
         'src/maintenance',
       ],
-      ...['src/cluster', 'src/auth', 'src/runtime/runs', 'src/pages', 'src/nodes'],
+      ...['src/cluster', 'src/auth', 'src/runtime/runs', 'src/pages', 'src/confined/nodes'],
     ],
     types: ['src/runtime/sessions', 'src/agent', 'src/mcp', 'src/base/config/config.ts'],
   },
@@ -234,7 +234,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       ...['src/app', 'src/app.ts', 'src/auth', 'src/cluster', 'src/base', 'src/datasource', 'src/confined'],
       ...[
         'src/base/os',
-        'src/nodes',
+        'src/confined/nodes',
         'src/operators',
         'src/base/config/config.ts',
         'src/base/metrics',

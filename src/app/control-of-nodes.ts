@@ -1,7 +1,7 @@
 import type { ClusterChannel } from '#src/cluster/worker/channel.ts';
+import type { NodeState } from '#src/confined/nodes/kernel-nodes.ts';
 import type { Node } from '#src/contract/wire/nodes.ts';
 import type { NodesControl } from '#src/http/routes/nodes.ts';
-import type { NodeState } from '#src/nodes/kernel-nodes.ts';
 import type { RemoteKernels } from './open-nodes.ts';
 
 /** Returns the control of the nodes that are connected to this process; undefined: the settings want none. */

@@ -1,10 +1,10 @@
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { Log } from '#src/base/log/log.ts';
-import { type LocalModelAddress, LocalModelProcess } from '#src/confined/children/local-model.ts';
-import { ConnectedModel } from '#src/confined/children/local-model-connection.ts';
-import type { ChildStarter } from '#src/confined/confined-child.ts';
-import { findHostScript } from '#src/confined/host/host-script.ts';
+import { type LocalModelAddress, LocalModelProcess } from '#src/confined/processes/children/local-model.ts';
+import { ConnectedModel } from '#src/confined/processes/children/local-model-connection.ts';
+import type { ChildStarter } from '#src/confined/processes/confined-child.ts';
+import { findHostScript } from '#src/confined/processes/host/host-script.ts';
 
 const DEFAULT_CONTEXT_TOKENS = 4096;
 const MIB = 1024 * 1024;

@@ -6,16 +6,16 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Config } from '#src/base/config/config.ts';
 import type { Log } from '#src/base/log/log.ts';
-import type { StarterOf } from '#src/confined/host/zygote-process.ts';
-import { ShapeError } from '#src/confined/json-shape.ts';
+import { EnrolledNodes } from '#src/confined/nodes/enrolled-nodes.ts';
+import { KernelArrivals, withArrivals } from '#src/confined/nodes/kernel-arrivals.ts';
+import { KernelNodes } from '#src/confined/nodes/kernel-nodes.ts';
+import { openNodeServer } from '#src/confined/nodes/node-server.ts';
+import { withNodes } from '#src/confined/nodes/nodes-zygote.ts';
+import { RayNodes } from '#src/confined/nodes/ray.ts';
+import { RayJobs } from '#src/confined/nodes/ray-jobs.ts';
+import type { StarterOf } from '#src/confined/processes/host/zygote-process.ts';
+import { ShapeError } from '#src/confined/processes/json-shape.ts';
 import { openSealedAuthority } from '#src/maintenance/nodes-sealing.ts';
-import { EnrolledNodes } from '#src/nodes/enrolled-nodes.ts';
-import { KernelArrivals, withArrivals } from '#src/nodes/kernel-arrivals.ts';
-import { KernelNodes } from '#src/nodes/kernel-nodes.ts';
-import { openNodeServer } from '#src/nodes/node-server.ts';
-import { withNodes } from '#src/nodes/nodes-zygote.ts';
-import { RayNodes } from '#src/nodes/ray.ts';
-import { RayJobs } from '#src/nodes/ray-jobs.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 
@@ -132,7 +132,7 @@ function raySettings(config: Config) {
 /** Opens the secret that admits machines without an invitation, if the settings want one. */
 async function openSecret({ nodesSecretFile: file }: Config, authority: Buffer) {
   if (file === undefined) return undefined;
-  const { openNodeSecret } = await import('#src/nodes/node-secret.ts');
+  const { openNodeSecret } = await import('#src/confined/nodes/node-secret.ts');
   return openNodeSecret({ file, authority, write: writePrivateFile });
 }
 

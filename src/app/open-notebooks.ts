@@ -6,9 +6,9 @@ import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stac
 import type { Config } from '#src/base/config/config.ts';
 import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
-import type { ConvertRequest } from '#src/confined/children/convert.ts';
-import { SyntaxJudge } from '#src/confined/children/syntax-judge.ts';
-import { limitBehindError, shownLimits } from '#src/confined/limits.ts';
+import type { ConvertRequest } from '#src/confined/processes/children/convert.ts';
+import { SyntaxJudge } from '#src/confined/processes/children/syntax-judge.ts';
+import { limitBehindError, shownLimits } from '#src/confined/processes/limits.ts';
 import { KernelQueryHandler } from '#src/datasource/query/kernel-query-handler.ts';
 import type { Queries } from '#src/datasource/query/queries.ts';
 import { ElementFiles, maxElementFileBytes } from '#src/files/element-files.ts';

@@ -10,14 +10,14 @@ import type { Config } from '#src/base/config/config.ts';
 import { CONFIG_FILE } from '#src/base/config/file.ts';
 import type { Log } from '#src/base/log/log.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
-import type { LocalModelAddress } from '#src/confined/children/local-model.ts';
-import { forgetChecks, keepChecks } from '#src/confined/host/kept-checks.ts';
-import { KernelHost } from '#src/confined/host/kernel-host.ts';
-import type { HostParts } from '#src/confined/host/kernel-host-options.ts';
-import { PlainHost } from '#src/confined/host/plain-host.ts';
-import { ProcessorShares } from '#src/confined/host/processor-shares.ts';
-import type { HostName, StarterOf, StartZygote } from '#src/confined/host/zygote-process.ts';
-import { limitsOf } from '#src/confined/limits.ts';
+import type { LocalModelAddress } from '#src/confined/processes/children/local-model.ts';
+import { forgetChecks, keepChecks } from '#src/confined/processes/host/kept-checks.ts';
+import { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
+import type { HostParts } from '#src/confined/processes/host/kernel-host-options.ts';
+import { PlainHost } from '#src/confined/processes/host/plain-host.ts';
+import { ProcessorShares } from '#src/confined/processes/host/processor-shares.ts';
+import type { HostName, StarterOf, StartZygote } from '#src/confined/processes/host/zygote-process.ts';
+import { limitsOf } from '#src/confined/processes/limits.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import {
   DATA_FILE,

@@ -2,9 +2,9 @@
  * The messages between a primary and its workers, over the channel that Node.js makes between a process and its child.
  */
 
-import type { LocalModelAddress } from '#src/confined/children/local-model.ts';
-import type { ProcessEnd } from '#src/confined/exit-classification.ts';
-import type { HostHello, HostName, KernelPlace } from '#src/confined/host/zygote-process.ts';
+import type { LocalModelAddress } from '#src/confined/processes/children/local-model.ts';
+import type { ProcessEnd } from '#src/confined/processes/exit-classification.ts';
+import type { HostHello, HostName, KernelPlace } from '#src/confined/processes/host/zygote-process.ts';
 import type { Node, NodeInvitation, NodeList } from '#src/contract/wire/nodes.ts';
 import type { SlotTable } from '#src/runtime/homes/slots.ts';
 

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '#src/base/config/config.ts';
 import { systemFailure } from '#src/base/errors/operator-error.ts';
-import { type ConfinementChecks, readChecks } from '#src/confined/host/kept-checks.ts';
-import { KernelHost } from '#src/confined/host/kernel-host.ts';
+import { type ConfinementChecks, readChecks } from '#src/confined/processes/host/kept-checks.ts';
+import { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { type Finding, messageOf, ok, problem, warning } from './finding.ts';
 

@@ -1,4 +1,4 @@
-import type { CellOp, CellOutput } from '#src/confined/kernel/messages.ts';
+import type { CellOp, CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import type { ShownStatus } from '#src/contract/wire/session.ts';
 import { isConsoleText, type NotebookEvent, opEvents, textEvents } from './cell-events.ts';
 import { shownStatus, type ViewCell } from './view.ts';

@@ -5,7 +5,7 @@
 import { randomInt } from 'node:crypto';
 import { AppError, type ErrorCode } from '#src/base/errors/errors.ts';
 import { cutText } from '#src/base/text/cut-text.ts';
-import type { DocumentChange } from '#src/confined/kernel/messages.ts';
+import type { DocumentChange } from '#src/confined/processes/kernel/messages.ts';
 import type { CellChange } from '#src/contract/wire/cell-changes.ts';
 import { type CellConfig, configOf, isCellId, withConfig } from './document.ts';
 import { MAX_CELLS, MAX_CODE_CHARS, type NotebookView } from './view.ts';

@@ -1,6 +1,6 @@
 /** Builds the events about cells. */
 
-import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import type { Envelope, EventData, EventType, RegisteredCell } from '#src/contract/wire/events.ts';
 import { piecesOfText } from '#src/runtime/sessions/event-size.ts';
 import type { VariableGraph } from './dependencies.ts';

@@ -1,6 +1,6 @@
 import { compactPart, compactText } from '#src/base/text/compact-text.ts';
 import { cutText, placeAfter, placeToCut } from '#src/base/text/cut-text.ts';
-import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import { charsOf } from './held-chars.ts';
 
 /** Bytes (UTF-16 code units, a lower bound) that are kept at each end of a cell's console. */

@@ -1,4 +1,4 @@
-import type { Variables } from '#src/confined/kernel/messages.ts';
+import type { Variables } from '#src/confined/processes/kernel/messages.ts';
 
 export type VariableGraph = Variables['variables'];
 type Variable = VariableGraph[number];

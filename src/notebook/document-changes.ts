@@ -1,4 +1,4 @@
-import type { DocumentChange } from '#src/confined/kernel/messages.ts';
+import type { DocumentChange } from '#src/confined/processes/kernel/messages.ts';
 import { isCellId, withConfig } from './document.ts';
 import type { NotebookView, ViewCell } from './view.ts';
 

@@ -4,7 +4,7 @@ import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { newId } from '#src/base/ids.ts';
 import { happensWithin } from '#src/base/time/happens-within.ts';
-import type { CompletionResult, FunctionCallResult } from '#src/confined/kernel/messages.ts';
+import type { CompletionResult, FunctionCallResult } from '#src/confined/processes/kernel/messages.ts';
 import type {
   CallFunction,
   CompleteCode,

@@ -1,8 +1,8 @@
 /** The saved outputs of a notebook that go into a file. */
 
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { ConvertRequest } from '#src/confined/children/convert.ts';
-import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import type { ConvertRequest } from '#src/confined/processes/children/convert.ts';
+import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import type { Cell } from '#src/contract/wire/notebook.ts';
 import type { Store } from '#storage/store.ts';
 import { outputsOf, type SavedOutput } from './saved-outputs.ts';

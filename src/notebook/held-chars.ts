@@ -2,7 +2,7 @@
  * Limits the characters that a kernel can make this server hold for one notebook, because the kernel's process is not
  * trusted.
  */
-import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
 
 /** All outputs, consoles, errors and variables of a notebook together. */
 export const MAX_HELD_CHARS = 256 * 2 ** 20;

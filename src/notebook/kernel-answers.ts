@@ -1,4 +1,4 @@
-import type { CompletionResult } from '#src/confined/kernel/messages.ts';
+import type { CompletionResult } from '#src/confined/processes/kernel/messages.ts';
 
 type Take = (answer: CompletionResult | undefined) => void;
 

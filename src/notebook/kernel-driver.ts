@@ -6,8 +6,8 @@ import type { DriverCommand, SessionContext, SessionEvent, Work } from '#machine
 import { unawaited } from '#src/base/async/unawaited.ts';
 import { faultPoint } from '#src/base/fault-points.ts';
 import type { Log } from '#src/base/log/log.ts';
-import type { CellEdits, Kernel, KernelLaunch, KernelSink } from '#src/confined/kernel/kernel.ts';
-import type { BridgeDone, KernelCall, KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { CellEdits, Kernel, KernelLaunch, KernelSink } from '#src/confined/processes/kernel/kernel.ts';
+import type { BridgeDone, KernelCall, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import { prepareMessage } from './large-messages.ts';
 import type { LiveNotebook } from './live-notebook.ts';
 import type { ConcludedWork } from './work/work-slot.ts';

@@ -6,8 +6,8 @@
  */
 import type { Work, WorkEnd } from '#machines/notebook-session.ts';
 import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
-import type { CellEdits, Kernel } from '#src/confined/kernel/kernel.ts';
-import type { BridgeDone, DocumentChange, KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { CellEdits, Kernel } from '#src/confined/processes/kernel/kernel.ts';
+import type { BridgeDone, DocumentChange, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import type { Envelope } from '#src/contract/wire/events.ts';
 import type { SessionMode, Startup } from '#src/contract/wire/session.ts';
 import type { SessionStream } from '#src/runtime/events/session-stream.ts';

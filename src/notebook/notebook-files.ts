@@ -14,7 +14,7 @@ import type {
   ConvertRequest,
   ConvertResult,
   PipRequirements,
-} from '#src/confined/children/convert.ts';
+} from '#src/confined/processes/children/convert.ts';
 import type { ImportWarning } from '#src/contract/wire/notebook.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';

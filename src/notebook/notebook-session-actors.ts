@@ -8,7 +8,7 @@ import { unawaited } from '#src/base/async/unawaited.ts';
 import { faultPoint } from '#src/base/fault-points.ts';
 import { sessionIdOf, type WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
-import type { KernelLaunch } from '#src/confined/kernel/kernel.ts';
+import type { KernelLaunch } from '#src/confined/processes/kernel/kernel.ts';
 import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
 import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import type { RunRepository } from '#src/runtime/runs/run-repository.ts';

@@ -12,7 +12,7 @@ import { countOf, type NamedLimit, refuseOverQuota } from '#src/base/errors/quot
 import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/base/ids.ts';
 import type { NotebookUrl } from '#src/base/json/notebook-url.ts';
 import { happensWithin } from '#src/base/time/happens-within.ts';
-import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import type { Envelope } from '#src/contract/wire/events.ts';
 import type { NotebookSession, SessionMode } from '#src/contract/wire/session.ts';
 import type { Peek } from '#src/runtime/actors/actor-definition.ts';

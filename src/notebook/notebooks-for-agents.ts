@@ -4,7 +4,7 @@ import { AppError, type Failure } from '#src/base/errors/errors.ts';
 import type { EnvironmentId, WorkspaceId } from '#src/base/ids.ts';
 import { happensWithin } from '#src/base/time/happens-within.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
-import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import type { CodeResult } from '#src/contract/wire/session.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { Store } from '#storage/store.ts';

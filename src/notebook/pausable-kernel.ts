@@ -1,4 +1,4 @@
-import type { Kernel } from '#src/confined/kernel/kernel.ts';
+import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';
 import type { SessionStream } from '#src/runtime/events/session-stream.ts';
 
 /** The present kernel of an open notebook, if there is one. It is paused while subscribers of the notebook lag. */

@@ -1,5 +1,5 @@
-import type { CellEdits } from '#src/confined/kernel/kernel.ts';
-import type { CellConfig, DocumentChange } from '#src/confined/kernel/messages.ts';
+import type { CellEdits } from '#src/confined/processes/kernel/kernel.ts';
+import type { CellConfig, DocumentChange } from '#src/confined/processes/kernel/messages.ts';
 
 /**
  * The edits that a kernel has not got yet, because it works or starts. A later edit of a cell

@@ -5,7 +5,7 @@
 
 import { inSlices } from '#src/base/async/slices.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import type { Results } from './file-results.ts';
 
 /** The folder, beside the notebook. */

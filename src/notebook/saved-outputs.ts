@@ -5,7 +5,7 @@
 
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { isLongString } from '#src/base/json/prepared-strings.ts';
-import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import type { Cell } from '#src/contract/wire/notebook.ts';
 import { OutputContents, textOf } from '#src/runtime/runs/output-content.ts';
 import { bundleOf, MAX_INLINE_BYTES } from '#src/runtime/runs/run-output.ts';

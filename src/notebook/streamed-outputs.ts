@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import type { AssetId } from '#src/base/ids.ts';
 import { isShortJson } from '#src/base/json/json-write.ts';
-import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import type { EventData } from '#src/contract/wire/events.ts';
 import type { Output } from '#src/contract/wire/output.ts';
 import type { CodeResult } from '#src/contract/wire/session.ts';

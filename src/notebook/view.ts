@@ -3,7 +3,13 @@
  * cell. It is pure state: it applies the kernel's messages and never asks the kernel. It outlives
  * kernels; `kernelLost` notes that one is gone.
  */
-import type { BridgeDone, CellError, CellOp, CellOutput, CellStatus } from '#src/confined/kernel/messages.ts';
+import type {
+  BridgeDone,
+  CellError,
+  CellOp,
+  CellOutput,
+  CellStatus,
+} from '#src/confined/processes/kernel/messages.ts';
 import type { Cell } from '#src/contract/wire/notebook.ts';
 import type { ShownStatus } from '#src/contract/wire/session.ts';
 import { ConsoleTail } from './console-tail.ts';

@@ -5,7 +5,7 @@ import type { Config } from '#src/base/config/config.ts';
 import type { RootLog } from '#src/base/log/log.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
 import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
-import type { KernelHost } from '#src/confined/host/kernel-host.ts';
+import type { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
 import type { NodeList } from '#src/contract/wire/nodes.ts';
 import type { ServerObservation } from '#src/http/routes/server.ts';
 import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';

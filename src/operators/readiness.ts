@@ -1,5 +1,5 @@
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
-import type { KernelHost } from '#src/confined/host/kernel-host.ts';
+import type { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
 import type { Readiness } from '#src/contract/wire/health.ts';
 import type { Cluster } from '#src/runtime/homes/cluster.ts';
 

@@ -8,7 +8,7 @@ import { type OperatorWarning, WARNING_KINDS } from '#src/base/log/operator-warn
 import { addProcessGauges } from '#src/base/metrics/process-gauges.ts';
 import type { Sample } from '#src/base/metrics/registry.ts';
 import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
-import type { KernelHost } from '#src/confined/host/kernel-host.ts';
+import type { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
 import type { NodeList } from '#src/contract/wire/nodes.ts';
 import type { BackupStatus } from '#src/maintenance/backup-schedule.ts';
 import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';

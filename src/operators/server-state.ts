@@ -11,7 +11,7 @@ import { ownMemory } from '#src/base/metrics/process-memory.ts';
 import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { WatchedDelay } from '#src/base/metrics/watched-delay.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import type { KernelHost } from '#src/confined/host/kernel-host.ts';
+import type { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
 import type { KernelUsage, ServerFacts, ServerLoad, ServerState } from '#src/contract/wire/server.ts';
 import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import type { Store } from '#storage/store.ts';

@@ -5,10 +5,10 @@
 
 import { dirname } from 'node:path';
 import { endOfText } from '#src/base/text/cut-text.ts';
-import type { ChildEnd, ChildStarter } from '#src/confined/confined-child.ts';
-import { encodeFrame } from '#src/confined/frame-decoder.ts';
-import { asRecord, asText, isRecord } from '#src/confined/json-shape.ts';
-import { bareConfinement } from '#src/confined/launch-order.ts';
+import type { ChildEnd, ChildStarter } from '#src/confined/processes/confined-child.ts';
+import { encodeFrame } from '#src/confined/processes/frame-decoder.ts';
+import { asRecord, asText, isRecord } from '#src/confined/processes/json-shape.ts';
+import { bareConfinement } from '#src/confined/processes/launch-order.ts';
 import { PackageFailure } from './package-failure.ts';
 import { abandoned, type Progress } from './shared-installation.ts';
 

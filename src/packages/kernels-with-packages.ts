@@ -5,7 +5,7 @@
  */
 
 import type { Log } from '#src/base/log/log.ts';
-import type { Kernel, KernelLaunch, KernelSink } from '#src/confined/kernel/kernel.ts';
+import type { Kernel, KernelLaunch, KernelSink } from '#src/confined/processes/kernel/kernel.ts';
 import { PackageFailure } from './package-failure.ts';
 import type { PackageRequest, PackageSet, PackageSets } from './package-sets.ts';
 import { WaitingKernel } from './waiting-kernel.ts';

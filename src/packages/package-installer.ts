@@ -5,8 +5,8 @@
  */
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { ChildStarter } from '#src/confined/confined-child.ts';
-import { asList, asText } from '#src/confined/json-shape.ts';
+import type { ChildStarter } from '#src/confined/processes/confined-child.ts';
+import { asList, asText } from '#src/confined/processes/json-shape.ts';
 import type { IndexProxy } from './index-proxy.ts';
 import { askInstaller } from './installer-child.ts';
 import { PackageFailure } from './package-failure.ts';

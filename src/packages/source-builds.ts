@@ -6,7 +6,7 @@
 import { mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { asList, asText } from '#src/confined/json-shape.ts';
+import { asList, asText } from '#src/confined/processes/json-shape.ts';
 import { whileWithin } from './folder-size.ts';
 import type { InstallerAnswer, InstallerReach, InstallerTask } from './installer-child.ts';
 import { PackageFailure } from './package-failure.ts';

@@ -1,5 +1,5 @@
 /** A kernel whose process is started later. Until then it can only be ended. */
-import type { Kernel, KernelSink } from '#src/confined/kernel/kernel.ts';
+import type { Kernel, KernelSink } from '#src/confined/processes/kernel/kernel.ts';
 import { PackageFailure } from './package-failure.ts';
 
 export class WaitingKernel implements Kernel {

@@ -1,4 +1,4 @@
-import { isRecord } from '#src/confined/json-shape.ts';
+import { isRecord } from '#src/confined/processes/json-shape.ts';
 
 const NAMED = /^upload:([0-9a-f]{32})$/;
 

@@ -6,7 +6,14 @@
 import { inSlices } from '#src/base/async/slices.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { encodeUtf8 } from '#src/base/text/utf8.ts';
-import { asBoolean, asNumber, asOneOf, asText, orNull, textUpTo } from '#src/confined/json-shape.ts';
+import {
+  asBoolean,
+  asNumber,
+  asOneOf,
+  asText,
+  orNull,
+  textUpTo,
+} from '#src/confined/processes/json-shape.ts';
 import type { FileEntry } from '#src/contract/wire/files.ts';
 import { listFiles } from '#src/files/file-list.ts';
 import { parseFilePath } from '#src/files/file-path.ts';

@@ -5,7 +5,7 @@ import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
-import { ShapeError } from '#src/confined/json-shape.ts';
+import { ShapeError } from '#src/confined/processes/json-shape.ts';
 import type { ElementFiles } from '#src/files/element-files.ts';
 import { titleOf } from '#src/notebook/document.ts';
 import type { Executions } from '#src/notebook/executions.ts';

@@ -1,7 +1,7 @@
 /** The panel for packages of marimo's page. It shows and changes the packages that all notebooks of the workspace have. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { AppError } from '#src/base/errors/errors.ts';
-import { asRecord, ShapeError, textUpTo } from '#src/confined/json-shape.ts';
+import { asRecord, ShapeError, textUpTo } from '#src/confined/processes/json-shape.ts';
 import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import { outcomeOf, type PanelCall, type PanelOperation } from './panel.ts';
 

@@ -1,8 +1,8 @@
 import type { PageAccess } from '#src/base/caller/page-access.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import { isShortJson } from '#src/base/json/json-write.ts';
-import type { CompletionRequest, ElementCommand, Kernel } from '#src/confined/kernel/kernel.ts';
-import type { DocumentChange, KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { CompletionRequest, ElementCommand, Kernel } from '#src/confined/processes/kernel/kernel.ts';
+import type { DocumentChange, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import type { NotebookPlace } from '#src/contract/wire/presence.ts';
 import type { SessionMode } from '#src/contract/wire/session.ts';
 import {

@@ -2,7 +2,7 @@
  * The layout of a notebook's app, such as the grid in which its outputs stand. It is among the options of the app, as `layout_file`,
  * in the form in which marimo keeps it without a file beside the notebook: so a notebook that is exported has it, too.
  */
-import { asRecord, textUpTo } from '#src/confined/json-shape.ts';
+import { asRecord, textUpTo } from '#src/confined/processes/json-shape.ts';
 
 export interface PageLayout {
   readonly type: string;

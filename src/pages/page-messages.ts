@@ -1,8 +1,13 @@
 /** The messages of marimo's server to its page, made from an open notebook. */
 
 import type { PageAccess } from '#src/base/caller/page-access.ts';
-import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
-import type { CellConfig, CellOp, CellOutput, DocumentChange } from '#src/confined/kernel/messages.ts';
+import type { ElementCommand } from '#src/confined/processes/kernel/kernel.ts';
+import type {
+  CellConfig,
+  CellOp,
+  CellOutput,
+  DocumentChange,
+} from '#src/confined/processes/kernel/messages.ts';
 import type { VariableGraph } from '#src/notebook/dependencies.ts';
 import { configOf } from '#src/notebook/document.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';

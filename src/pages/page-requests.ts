@@ -12,10 +12,10 @@ import {
   orNull,
   ShapeError,
   textUpTo,
-} from '#src/confined/json-shape.ts';
-import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
-import { asDocumentChange } from '#src/confined/kernel/message-decoders.ts';
-import type { CellConfig, DocumentChange } from '#src/confined/kernel/messages.ts';
+} from '#src/confined/processes/json-shape.ts';
+import type { ElementCommand } from '#src/confined/processes/kernel/kernel.ts';
+import { asDocumentChange } from '#src/confined/processes/kernel/message-decoders.ts';
+import type { CellConfig, DocumentChange } from '#src/confined/processes/kernel/messages.ts';
 import { MAX_VARIABLE_CHARS, SECRET_NAME } from '#src/contract/wire/notebook.ts';
 import { configOf, withConfig } from '#src/notebook/document.ts';
 import { type LiveNotebook, MAX_APP_OPTIONS_CHARS } from '#src/notebook/live-notebook.ts';

@@ -1,6 +1,6 @@
 import { unawaited } from '#src/base/async/unawaited.ts';
 import { AppError } from '#src/base/errors/errors.ts';
-import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
+import type { ElementCommand } from '#src/confined/processes/kernel/kernel.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import { elementFilesIn } from './element-file-ids.ts';
 import { type WaitingCommand, waitingCommand } from './waiting-command.ts';

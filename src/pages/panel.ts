@@ -6,7 +6,7 @@ import type { AuditContext, AuditedChange } from '#src/audit/audit-trail.ts';
 import { allows, type PageAccess } from '#src/base/caller/page-access.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import { ShapeError } from '#src/confined/json-shape.ts';
+import { ShapeError } from '#src/confined/processes/json-shape.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 import { allows, type PageAccess } from '#src/base/caller/page-access.ts';
 import { cutText } from '#src/base/text/cut-text.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import type { DocumentChange } from '#src/confined/kernel/messages.ts';
+import type { DocumentChange } from '#src/confined/processes/kernel/messages.ts';
 import type {
   AuthorChanges,
   ChangedCell,

@@ -4,7 +4,7 @@
  */
 
 import { SharedJson } from '#src/base/json/json-write.ts';
-import type { CellOutput } from '#src/confined/kernel/messages.ts';
+import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import { charsOf } from '#src/notebook/held-chars.ts';
 import { PIECE_BYTES } from '#src/runtime/events/frame.ts';
 import type { ChargedStream, Laggard, StreamBudget } from '#src/runtime/events/stream-budget.ts';

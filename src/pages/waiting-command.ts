@@ -1,6 +1,6 @@
 /** Commands of UI elements that wait for the kernel, and take in those that come meanwhile. */
-import { isRecord } from '#src/confined/json-shape.ts';
-import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
+import { isRecord } from '#src/confined/processes/json-shape.ts';
+import type { ElementCommand } from '#src/confined/processes/kernel/kernel.ts';
 import { charsOfValue } from '#src/notebook/held-chars.ts';
 
 export interface WaitingCommand {

@@ -7,12 +7,12 @@ import { onUnawaitedFault, UNAWAITED_FAULT, unawaited } from '#src/base/async/un
 import type { Config } from '#src/base/config/config.ts';
 import type { RootLog } from '#src/base/log/log.ts';
 import { notifyServiceManager } from '#src/base/os/service-notice.ts';
-import { enrol } from '#src/nodes/host/enrol.ts';
-import { memoryOfMachine } from '#src/nodes/host/memory.ts';
-import { type NodeEnd, NodeHost } from '#src/nodes/host/node-host.ts';
-import { type Membership, StateFolder } from '#src/nodes/host/state-folder.ts';
-import { parseAddress, parseInvitation } from '#src/nodes/invitation.ts';
-import { readNodeSecret } from '#src/nodes/node-secret.ts';
+import { enrol } from '#src/confined/nodes/host/enrol.ts';
+import { memoryOfMachine } from '#src/confined/nodes/host/memory.ts';
+import { type NodeEnd, NodeHost } from '#src/confined/nodes/host/node-host.ts';
+import { type Membership, StateFolder } from '#src/confined/nodes/host/state-folder.ts';
+import { parseAddress, parseInvitation } from '#src/confined/nodes/invitation.ts';
+import { readNodeSecret } from '#src/confined/nodes/node-secret.ts';
 import { KernelSampler } from '#src/operators/kernel-usage.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';

@@ -7,7 +7,7 @@ import { dieWithParent } from '#src/base/os/prctl.ts';
 import { Peers } from '#src/cluster/peers/peers.ts';
 import { PrimaryLink, type ProcessChannel } from '#src/cluster/worker/primary-link.ts';
 import { RelayedHosts } from '#src/cluster/worker/relayed-zygote.ts';
-import type { LocalModelAddress } from '#src/confined/children/local-model.ts';
+import type { LocalModelAddress } from '#src/confined/processes/children/local-model.ts';
 import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';
 import { protectMemory } from './protect.ts';

@@ -17,7 +17,7 @@ import { notifyServiceManager } from '#src/base/os/service-notice.ts';
 import type { AskedQuestion, Details, PrimaryAnswers, Question } from '#src/cluster/messages.ts';
 import { Primary } from '#src/cluster/primary/primary.ts';
 import { SharedHosts } from '#src/cluster/primary/shared-hosts.ts';
-import { SocketDirectory } from '#src/confined/host/socket-directory.ts';
+import { SocketDirectory } from '#src/confined/processes/host/socket-directory.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { loadWakeWriters } from '#storage/disk/wake-writers.ts';
 import { announce, sayWhereKernelsRun } from './announce.ts';

@@ -18,7 +18,7 @@ import { newTokenSecret } from '#src/auth/token-secret.ts';
 import { type Config, loadConfig } from '#src/base/config/config.ts';
 import { type Log, openLog } from '#src/base/log/log.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
-import { PlainHost } from '#src/confined/host/plain-host.ts';
+import { PlainHost } from '#src/confined/processes/host/plain-host.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { SocketClient } from './socket-client.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CallWindow, MAX_CALL_BYTES, MAX_CALLS } from '#src/confined/kernel/call-window.ts';
+import { CallWindow, MAX_CALL_BYTES, MAX_CALLS } from '#src/confined/processes/kernel/call-window.ts';
 
 const ANSWER = [Buffer.from('{}')];
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CommandSlot } from '#src/confined/kernel/command-slot.ts';
-import type { BridgeDone } from '#src/confined/kernel/messages.ts';
+import { CommandSlot } from '#src/confined/processes/kernel/command-slot.ts';
+import type { BridgeDone } from '#src/confined/processes/kernel/messages.ts';
 
 function done(seq: number | null, interrupted = false): BridgeDone {
   return { op: 'bridge-done', seq, type: 'T', error: null, interrupted, cells: new Map() };

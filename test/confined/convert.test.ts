@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { convertInChild } from '#src/confined/children/convert.ts';
-import { EngineProcess } from '#src/confined/children/engine-process.ts';
-import { checkSyntaxInChild } from '#src/confined/children/syntax-judge.ts';
-import type { ChildStarter, ConfinedChild } from '#src/confined/confined-child.ts';
-import { NO_LIMITS } from '#src/confined/limits.ts';
+import { convertInChild } from '#src/confined/processes/children/convert.ts';
+import { EngineProcess } from '#src/confined/processes/children/engine-process.ts';
+import { checkSyntaxInChild } from '#src/confined/processes/children/syntax-judge.ts';
+import type { ChildStarter, ConfinedChild } from '#src/confined/processes/confined-child.ts';
+import { NO_LIMITS } from '#src/confined/processes/limits.ts';
 import { startTestHost, type TestHost } from './kernel-fixture.ts';
 
 /** The folder of the files of the workspace that conversions count towards. */

@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { MAX_CALL_BYTES } from '#src/confined/kernel/call-window.ts';
+import { MAX_CALL_BYTES } from '#src/confined/processes/kernel/call-window.ts';
 import { FORGE } from '#test/support/forged-frames.ts';
 import { eventually } from '#test/support/processes.ts';
 import { openKernel, startTestHost, type TestHost, type TestKernel } from './kernel-fixture.ts';

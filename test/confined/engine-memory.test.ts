@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { EngineProcess } from '#src/confined/children/engine-process.ts';
+import type { EngineProcess } from '#src/confined/processes/children/engine-process.ts';
 import { openKernel, startTestHost } from './kernel-fixture.ts';
 
 const MIB = 2 ** 20;

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { classifyExit, type EndFacts, type KernelExit } from '#src/confined/exit-classification.ts';
-import { OomWatch } from '#src/confined/host/oom-watch.ts';
-import { NO_LIMITS } from '#src/confined/limits.ts';
+import { classifyExit, type EndFacts, type KernelExit } from '#src/confined/processes/exit-classification.ts';
+import { OomWatch } from '#src/confined/processes/host/oom-watch.ts';
+import { NO_LIMITS } from '#src/confined/processes/limits.ts';
 
 const FACTS: EndFacts = {
   wasReady: true,

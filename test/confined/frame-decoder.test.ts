@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeFrame, FrameDecoder, FrameError } from '#src/confined/frame-decoder.ts';
+import { encodeFrame, FrameDecoder, FrameError } from '#src/confined/processes/frame-decoder.ts';
 import { assertLinear } from '#test/support/growth.ts';
 
 const MESSAGES = [{ op: 'a', text: 'héllo ✓' }, 'x', { op: 'b', list: [1, null] }, ''];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HostHeartbeat } from '#src/confined/host/host-heartbeat.ts';
+import { HostHeartbeat } from '#src/confined/processes/host/host-heartbeat.ts';
 
 /**
  * A heartbeat whose beats the test makes; `said` has everything that it reported, except its

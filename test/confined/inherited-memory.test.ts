@@ -10,10 +10,10 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { SyntaxJudge } from '#src/confined/children/syntax-judge.ts';
-import type { KernelHostOptions } from '#src/confined/host/kernel-host-options.ts';
-import { type StartZygote, ZygoteProcess } from '#src/confined/host/zygote-process.ts';
-import type { KernelLaunch } from '#src/confined/kernel/kernel.ts';
+import { SyntaxJudge } from '#src/confined/processes/children/syntax-judge.ts';
+import type { KernelHostOptions } from '#src/confined/processes/host/kernel-host-options.ts';
+import { type StartZygote, ZygoteProcess } from '#src/confined/processes/host/zygote-process.ts';
+import type { KernelLaunch } from '#src/confined/processes/kernel/kernel.ts';
 import { openKernel, startTestHost, TestKernel } from './kernel-fixture.ts';
 
 /**

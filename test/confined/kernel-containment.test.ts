@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { KernelExit } from '#src/confined/exit-classification.ts';
-import type { KernelSink } from '#src/confined/kernel/kernel.ts';
+import type { KernelExit } from '#src/confined/processes/exit-classification.ts';
+import type { KernelSink } from '#src/confined/processes/kernel/kernel.ts';
 import { openKernel, startTestHost, type TestHost } from './kernel-fixture.ts';
 
 const logged: object[] = [];

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/base/os/peer-process.ts';
-import { framedParts } from '#src/confined/frame-decoder.ts';
-import { KernelDoor } from '#src/confined/kernel-door.ts';
+import { framedParts } from '#src/confined/processes/frame-decoder.ts';
+import { KernelDoor } from '#src/confined/processes/kernel-door.ts';
 
 const TOKEN = 'a'.repeat(64);
 const greetingOf = (token: string) => Buffer.concat(framedParts(0, [Buffer.from(token)]));

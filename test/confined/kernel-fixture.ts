@@ -2,12 +2,12 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { KernelExit } from '#src/confined/exit-classification.ts';
-import { KernelHost } from '#src/confined/host/kernel-host.ts';
-import type { KernelHostOptions } from '#src/confined/host/kernel-host-options.ts';
-import type { HostHello } from '#src/confined/host/zygote-process.ts';
-import type { Kernel, KernelLaunch, KernelSink } from '#src/confined/kernel/kernel.ts';
-import type { BridgeDone, KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { KernelExit } from '#src/confined/processes/exit-classification.ts';
+import { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
+import type { KernelHostOptions } from '#src/confined/processes/host/kernel-host-options.ts';
+import type { HostHello } from '#src/confined/processes/host/zygote-process.ts';
+import type { Kernel, KernelLaunch, KernelSink } from '#src/confined/processes/kernel/kernel.ts';
+import type { BridgeDone, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import { deferred } from '#test/support/deferred.ts';
 import { hostOfLane } from '#test/support/lane-hosts.ts';
 

@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { KernelHostError } from '#src/confined/host/host-error.ts';
-import { findHostScript } from '#src/confined/host/host-script.ts';
-import { type StartZygote, type Zygote, ZygoteProcess } from '#src/confined/host/zygote-process.ts';
+import { KernelHostError } from '#src/confined/processes/host/host-error.ts';
+import { findHostScript } from '#src/confined/processes/host/host-script.ts';
+import { type StartZygote, type Zygote, ZygoteProcess } from '#src/confined/processes/host/zygote-process.ts';
 import { eventually } from '#test/support/processes.ts';
 import { isAlive, openKernel, PYTHON, parentOf, startTestHost, TestKernel } from './kernel-fixture.ts';
 

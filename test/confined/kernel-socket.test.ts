@@ -6,15 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { encodeFrame, encodeLongFrame } from '#src/confined/frame-decoder.ts';
-import { MAX_QUEUED_BYTES } from '#src/confined/frame-sender.ts';
-import { ShapeError } from '#src/confined/json-shape.ts';
+import { encodeFrame, encodeLongFrame } from '#src/confined/processes/frame-decoder.ts';
+import { MAX_QUEUED_BYTES } from '#src/confined/processes/frame-sender.ts';
+import { ShapeError } from '#src/confined/processes/json-shape.ts';
 import {
   type FrameReading,
   JSON_FRAMES,
   KernelSocket,
   type SocketEvents,
-} from '#src/confined/kernel-socket.ts';
+} from '#src/confined/processes/kernel-socket.ts';
 import { eventually } from '#test/support/processes.ts';
 
 const READY = { op: 'bridge-ready' };

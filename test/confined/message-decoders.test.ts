@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseBoundedJson } from '#src/confined/bounded-json.ts';
-import { ShapeError } from '#src/confined/json-shape.ts';
-import { decodeMessage, MAX_WIDGETS_CHARS, mayTakeLong } from '#src/confined/kernel/message-decoders.ts';
+import { parseBoundedJson } from '#src/confined/processes/bounded-json.ts';
+import { ShapeError } from '#src/confined/processes/json-shape.ts';
+import {
+  decodeMessage,
+  MAX_WIDGETS_CHARS,
+  mayTakeLong,
+} from '#src/confined/processes/kernel/message-decoders.ts';
 
 const CELL_OP = {
   op: 'cell-op',

@@ -20,8 +20,8 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { HostRelay } from '#src/cluster/primary/host-relay.ts';
 import { RelayedHosts } from '#src/cluster/worker/relayed-zygote.ts';
-import { findHostScript } from '#src/confined/host/host-script.ts';
-import { ProcessorShares } from '#src/confined/host/processor-shares.ts';
+import { findHostScript } from '#src/confined/processes/host/host-script.ts';
+import { ProcessorShares } from '#src/confined/processes/host/processor-shares.ts';
 import { eventually } from '#test/support/processes.ts';
 import { openKernel, startTestHost, type TestKernel } from './kernel-fixture.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test, { type TestContext } from 'node:test';
-import { MAX_SHARED_CHARS, SyntaxJudge } from '#src/confined/children/syntax-judge.ts';
+import { MAX_SHARED_CHARS, SyntaxJudge } from '#src/confined/processes/children/syntax-judge.ts';
 import { descendants, eventually, type ProcessFact } from '#test/support/processes.ts';
 import { startTestHost } from './kernel-fixture.ts';
 

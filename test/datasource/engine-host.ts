@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { KernelHost } from '#src/confined/host/kernel-host.ts';
+import { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
 import type { StartEngine } from '#src/datasource/embedded/engine-port.ts';
 import { LANE } from '#test/runner/lane-state.ts';
 

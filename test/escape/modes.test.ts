@@ -1,4 +1,4 @@
-// tier: whole, because it attacks servers in four set-ups; test/kernel-host/test_modes.py stays in the gate
+// tier: whole, because it attacks servers in four set-ups; test/confined/python/test_modes.py stays in the gate
 /**
  * Without namespaces, notebook code changes modes and times of no file of the server and of the system, and the next kernel reads no
  * file that was closed before.

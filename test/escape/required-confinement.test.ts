@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readChecks } from '#src/confined/host/kept-checks.ts';
+import { readChecks } from '#src/confined/processes/host/kept-checks.ts';
 import { startAttacked } from './attacked-server.ts';
 
 for (const workers of ['1', '2']) {

@@ -6,11 +6,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseBoundedJson } from '#src/confined/bounded-json.ts';
-import { encodeFrame, FrameDecoder, FrameError } from '#src/confined/frame-decoder.ts';
-import { ShapeError } from '#src/confined/json-shape.ts';
-import { decodeMessage } from '#src/confined/kernel/message-decoders.ts';
-import type { KernelMessage } from '#src/confined/kernel/messages.ts';
+import { parseBoundedJson } from '#src/confined/processes/bounded-json.ts';
+import { encodeFrame, FrameDecoder, FrameError } from '#src/confined/processes/frame-decoder.ts';
+import { ShapeError } from '#src/confined/processes/json-shape.ts';
+import { decodeMessage } from '#src/confined/processes/kernel/message-decoders.ts';
+import type { KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import { Heartbeats } from '#src/runtime/events/heartbeats.ts';
 import { openUnsavedNotebook } from '#test/notebook/unsaved-notebook.ts';
 import { SeededRandom } from '#test/support/random.ts';

@@ -65,7 +65,7 @@ export const MUTANTS_OF_ACCESS: readonly Mutant[] = [
     name: 'calls-of-a-kernel-unlimited',
     rule: 'rule 7',
     wrong: 'A kernel that asks and does not read the answers is not held after 256 calls.',
-    file: 'src/confined/kernel/call-window.ts',
+    file: 'src/confined/processes/kernel/call-window.ts',
     before: '      this.#count >= MAX_CALLS * factor ||\n',
     after: '',
     marked: '      (REACHED, this.#count >= MAX_CALLS * factor) ||\n',

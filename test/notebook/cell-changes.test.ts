@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { CellOp } from '#src/confined/kernel/messages.ts';
+import type { CellOp } from '#src/confined/processes/kernel/messages.ts';
 import { CellChanges } from '#src/notebook/cell-changes.ts';
 import type { NotebookEvent } from '#src/notebook/cell-events.ts';
 import { NotebookView } from '#src/notebook/view.ts';

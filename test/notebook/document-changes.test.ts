@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { DocumentChange } from '#src/confined/kernel/messages.ts';
+import type { DocumentChange } from '#src/confined/processes/kernel/messages.ts';
 import { applyTransaction } from '#src/notebook/document-changes.ts';
 import { NotebookView } from '#src/notebook/view.ts';
 import { SeededRandom } from '#test/support/random.ts';

@@ -1,7 +1,7 @@
 /** What an open notebook shows of a cell that is edited while its kernel works with earlier code. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Kernel } from '#src/confined/kernel/kernel.ts';
+import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';
 import { cellOp, done, errorOutput, verdict } from './kernel-messages.ts';
 import { openUnsavedNotebook } from './unsaved-notebook.ts';
 

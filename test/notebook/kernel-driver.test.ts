@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { createActor } from 'xstate';
-import type { Kernel, KernelSink } from '#src/confined/kernel/kernel.ts';
+import type { Kernel, KernelSink } from '#src/confined/processes/kernel/kernel.ts';
 import { kernelDriver } from '#src/notebook/kernel-driver.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import type { WorkPlan } from '#src/notebook/work/work-plan.ts';

@@ -7,7 +7,7 @@ import type {
   CellStatus,
   CellVerdict,
   Execution,
-} from '#src/confined/kernel/messages.ts';
+} from '#src/confined/processes/kernel/messages.ts';
 
 export function cellOp(cellId: string, members: Partial<CellOp>): CellOp {
   return {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { AppError } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { ConvertRequest, ConvertResult } from '#src/confined/children/convert.ts';
+import type { ConvertRequest, ConvertResult } from '#src/confined/processes/children/convert.ts';
 import { RESULTS_LIMIT_BYTES } from '#src/notebook/file-results.ts';
 import { NotebookFiles } from '#src/notebook/notebook-files.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { CellStatus } from '#src/confined/kernel/messages.ts';
+import type { CellStatus } from '#src/confined/processes/kernel/messages.ts';
 import type { ShownStatus } from '#src/contract/wire/session.ts';
 import { NotebookView, shownStatus, type ViewCell } from '#src/notebook/view.ts';
 import { cellOp, done, errorOutput, output, stdout, verdict } from './kernel-messages.ts';

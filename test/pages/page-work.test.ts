@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { AppError } from '#src/base/errors/errors.ts';
-import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
+import type { ElementCommand } from '#src/confined/processes/kernel/kernel.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import { PageWork, type PageWorkPorts } from '#src/pages/page-work.ts';
 

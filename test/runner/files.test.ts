@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, '../../..');
 function checkout(t: TestContext, files: Readonly<Record<string, string>>): string {
   const root = mkdtempSync(join(tmpdir(), 'troupe-files-'));
   t.after(() => rmSync(root, { recursive: true, force: true }));
-  mkdirSync(join(root, 'test/kernel-host'), { recursive: true });
+  mkdirSync(join(root, 'test/confined/python'), { recursive: true });
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, 'test', path)), { recursive: true });
     writeFileSync(join(root, 'test', path), text);
@@ -28,15 +28,15 @@ test('a file that starts nothing is quick, one that reaches a server is not, and
     'journey.test.ts': `import { open } from './open.ts';`,
     'open.ts': `import { startServer } from '#test/support/server-fixture.ts';`,
     'attack.test.ts': '// tier: whole, because it attacks\n',
-    'kernel-host/test_a.py': '"""A test."""\n',
-    'kernel-host/test_b.py': '# tier: whole, because it fills memory\n',
+    'confined/python/test_a.py': '"""A test."""\n',
+    'confined/python/test_b.py': '# tier: whole, because it fills memory\n',
   });
   assert.deepEqual(tiersOf(root), {
     'test/unit.test.ts': 'quick',
     'test/journey.test.ts': 'test',
     'test/attack.test.ts': 'whole',
-    'test/kernel-host/test_a.py': 'test',
-    'test/kernel-host/test_b.py': 'whole',
+    'test/confined/python/test_a.py': 'test',
+    'test/confined/python/test_b.py': 'whole',
   });
 });
 

@@ -12,7 +12,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-const PYTHON_TESTS = 'test/kernel-host';
+const PYTHON_TESTS = 'test/confined/python';
 
 /** The commands that run files. `npm test` runs the quick files, too; `npm run whole` runs the long ones only. */
 export const TIERS = ['quick', 'test', 'whole'] as const;

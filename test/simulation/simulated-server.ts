@@ -8,7 +8,7 @@ import { onUnawaitedFault } from '#src/base/async/unawaited.ts';
 import { loadConfig } from '#src/base/config/config.ts';
 import { openLog, type RootLog } from '#src/base/log/log.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
-import { PlainHost } from '#src/confined/host/plain-host.ts';
+import { PlainHost } from '#src/confined/processes/host/plain-host.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import type { Connection } from './http/connection.ts';
 import { serverOf, uws } from './http/uws.ts';

@@ -2,8 +2,12 @@
  * The kernel hosts of a lane (`test/runner/`): servers that would start equal Python processes share one. A server that stops ends its
  * own kernels only. If a test has killed the host, the next server starts it again.
  */
-import { SharedZygote } from '#src/confined/host/shared-zygote.ts';
-import { type HostHello, type StartZygote, ZygoteProcess } from '#src/confined/host/zygote-process.ts';
+import { SharedZygote } from '#src/confined/processes/host/shared-zygote.ts';
+import {
+  type HostHello,
+  type StartZygote,
+  ZygoteProcess,
+} from '#src/confined/processes/host/zygote-process.ts';
 import { LANE } from '#test/runner/lane-state.ts';
 
 interface LaneHost {

@@ -11,7 +11,7 @@ import {
   type StartZygote,
   type Zygote,
   ZygoteProcess,
-} from '#src/confined/host/zygote-process.ts';
+} from '#src/confined/processes/host/zygote-process.ts';
 import type { HostOrder, HostReport } from '../messages.ts';
 
 const SIGKILL = 9;

@@ -2,9 +2,9 @@
  * The kernel hosts of a server with workers: the usual host, which lives as long as the server, and a host that has loaded only
  * marimo, which runs while a worker needs it.
  */
-import type { KernelHost } from '#src/confined/host/kernel-host.ts';
-import type { HostParts } from '#src/confined/host/kernel-host-options.ts';
-import type { StarterOf } from '#src/confined/host/zygote-process.ts';
+import type { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
+import type { HostParts } from '#src/confined/processes/host/kernel-host-options.ts';
+import type { StarterOf } from '#src/confined/processes/host/zygote-process.ts';
 import type { HostOrder, HostReport } from '../messages.ts';
 import { HostRelay } from './host-relay.ts';
 

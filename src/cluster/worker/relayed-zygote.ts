@@ -2,7 +2,7 @@
  * The kernel host from a worker's view. It is a process of the primary, which passes on orders and reports. A run of the host ends
  * for this worker when the process ends, or when the worker gives it up.
  */
-import { KernelHostError } from '#src/confined/host/host-error.ts';
+import { KernelHostError } from '#src/confined/processes/host/host-error.ts';
 import type {
   ChildListener,
   HostHello,
@@ -10,7 +10,7 @@ import type {
   KernelPlace,
   StartZygote,
   Zygote,
-} from '#src/confined/host/zygote-process.ts';
+} from '#src/confined/processes/host/zygote-process.ts';
 import type { PrimaryLink } from './primary-link.ts';
 
 type Link = Pick<PrimaryLink, 'send' | 'on'>;

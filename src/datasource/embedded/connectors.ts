@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Violation } from '#src/base/errors/errors.ts';
-import type { EngineKind } from '#src/confined/children/engine-process.ts';
+import type { EngineKind } from '#src/confined/processes/children/engine-process.ts';
 import { type Connector, defineConnector } from '../connectors/connector.ts';
 import { POSTGRES_SYNTAX, SQLITE_SYNTAX } from '../query/placeholders.ts';
 import { embeddedSession } from './embedded-session.ts';

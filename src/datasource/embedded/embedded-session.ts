@@ -3,7 +3,11 @@
  * and a cancelled statement ends its process.
  */
 
-import type { EngineKind, EngineLaunch, EngineMode } from '#src/confined/children/engine-process.ts';
+import type {
+  EngineKind,
+  EngineLaunch,
+  EngineMode,
+} from '#src/confined/processes/children/engine-process.ts';
 import type { Session } from '../connectors/session.ts';
 import { DatasourceFailure, type FailureCategory } from '../failure.ts';
 import type { Column, Parameter, QueryOptions, RowBatch } from '../rows.ts';

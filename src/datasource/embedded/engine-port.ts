@@ -2,7 +2,7 @@
  * The interface to the processes of embedded databases, which the kernel host starts and confines. A process takes one request at a
  * time and answers it; src/confined/python/engines/engine.py is the other side.
  */
-import type { EngineLaunch } from '#src/confined/children/engine-process.ts';
+import type { EngineLaunch } from '#src/confined/processes/children/engine-process.ts';
 
 /** A process. Disposing kills it. */
 export interface EngineProcess extends Disposable {

@@ -4,7 +4,7 @@
  * bounded number of processes, and further statements wait.
  */
 
-import type { EngineLaunch } from '#src/confined/children/engine-process.ts';
+import type { EngineLaunch } from '#src/confined/processes/children/engine-process.ts';
 import type { EngineProcess, StartEngine } from './engine-port.ts';
 
 interface Kept {

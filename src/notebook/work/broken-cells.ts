@@ -1,5 +1,5 @@
 import { shortenText } from '#src/base/text/compact-text.ts';
-import type { CellError } from '#src/confined/kernel/messages.ts';
+import type { CellError } from '#src/confined/processes/kernel/messages.ts';
 import { errorMessage } from '#src/contract/outputs/error-text.ts';
 import type { RawOutput } from '#src/runtime/runs/run-output.ts';
 import { labelsOf } from '../cell-label.ts';

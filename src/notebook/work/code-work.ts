@@ -1,6 +1,6 @@
 import { shortenText } from '#src/base/text/compact-text.ts';
 import { type TraceContext, traceparentOf } from '#src/base/tracing/trace-context.ts';
-import type { CellError, CellOp, CellOutput } from '#src/confined/kernel/messages.ts';
+import type { CellError, CellOp, CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import { errorMessage } from '#src/contract/outputs/error-text.ts';
 import type { EventData } from '#src/contract/wire/events.ts';
 import type { CodeError, CodeResult } from '#src/contract/wire/session.ts';

@@ -1,6 +1,6 @@
 import type { WorkEnd } from '#machines/notebook-session.ts';
-import type { ElementCommand } from '#src/confined/kernel/kernel.ts';
-import type { ElementFailure, KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { ElementCommand } from '#src/confined/processes/kernel/kernel.ts';
+import type { ElementFailure, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import type { CellResult } from '#src/contract/wire/run.ts';
 import type { Store } from '#storage/store.ts';
 import type { LiveNotebook } from '../live-notebook.ts';

@@ -1,7 +1,7 @@
 /** Execution requests, read against the present notebook: their changes, and the cells that they run. */
 
 import { AppError, type Violation } from '#src/base/errors/errors.ts';
-import type { CellError } from '#src/confined/kernel/messages.ts';
+import type { CellError } from '#src/confined/processes/kernel/messages.ts';
 import { errorMessage } from '#src/contract/outputs/error-text.ts';
 import type { ExecutionRequest as SentExecution } from '#src/contract/wire/run.ts';
 import { requireCurrent } from '../current-state.ts';

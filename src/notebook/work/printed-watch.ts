@@ -1,4 +1,4 @@
-import type { KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import type { NotebookView } from '../view.ts';
 
 /** How long text waits until it is stored. A run that ends earlier stores none before its end. */

@@ -9,7 +9,7 @@ import type {
   CellStatus,
   Execution,
   KernelMessage,
-} from '#src/confined/kernel/messages.ts';
+} from '#src/confined/processes/kernel/messages.ts';
 import { errorMessage } from '#src/contract/outputs/error-text.ts';
 import type { CellResult, OutputPart, RunOutput, TerminalStatus } from '#src/contract/wire/run.ts';
 import type { PrintedText } from '#src/runtime/runs/printed-text.ts';

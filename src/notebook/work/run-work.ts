@@ -1,7 +1,7 @@
 import type { RunId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
 import { type TraceContext, traceparentOf } from '#src/base/tracing/trace-context.ts';
-import type { Kernel } from '#src/confined/kernel/kernel.ts';
+import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';
 import type { CacheMode, RunOutput } from '#src/contract/wire/run.ts';
 import { OutputShelf } from '#src/runtime/runs/run-output.ts';
 import type { RunRepository } from '#src/runtime/runs/run-repository.ts';

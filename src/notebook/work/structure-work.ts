@@ -1,4 +1,4 @@
-import type { CellError } from '#src/confined/kernel/messages.ts';
+import type { CellError } from '#src/confined/processes/kernel/messages.ts';
 import type { WorkPlan } from './work-plan.ts';
 
 /** Structural errors by cell, for the requested cells and all cells that these depend on. */

@@ -1,7 +1,7 @@
 import type { WorkEnd } from '#machines/notebook-session.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
-import type { Kernel } from '#src/confined/kernel/kernel.ts';
-import type { BridgeDone, KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';
+import type { BridgeDone, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 
 /**
  * The commands for a session's kernel, and the handling of their results. `WorkSlot` calls `follow`, `conclude` and

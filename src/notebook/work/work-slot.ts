@@ -1,7 +1,7 @@
 import type { Work, WorkEnd } from '#machines/notebook-session.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
-import type { Kernel } from '#src/confined/kernel/kernel.ts';
-import type { BridgeDone, KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';
+import type { BridgeDone, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import type { WorkPlan } from './work-plan.ts';
 
 /**

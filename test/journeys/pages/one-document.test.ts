@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { DocumentChange } from '#src/confined/kernel/messages.ts';
+import type { DocumentChange } from '#src/confined/processes/kernel/messages.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { NotebookPageClient } from '#test/support/notebook-page.ts';

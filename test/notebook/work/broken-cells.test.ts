@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { CellError } from '#src/confined/kernel/messages.ts';
+import type { CellError } from '#src/confined/processes/kernel/messages.ts';
 import type { VariableGraph } from '#src/notebook/dependencies.ts';
 import { NotebookView } from '#src/notebook/view.ts';
 import { brokenOutputs } from '#src/notebook/work/broken-cells.ts';

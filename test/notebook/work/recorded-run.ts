@@ -1,4 +1,4 @@
-import type { BridgeDone, KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { BridgeDone, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import { NotebookView } from '#src/notebook/view.ts';
 import { RunRecorder } from '#src/notebook/work/run-recorder.ts';
 

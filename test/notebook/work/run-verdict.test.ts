@@ -1,7 +1,7 @@
 /** The result of a run, according to the kernel's verdicts on its cells. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { CellError, CellVerdict } from '#src/confined/kernel/messages.ts';
+import type { CellError, CellVerdict } from '#src/confined/processes/kernel/messages.ts';
 import { cellOp, done, errorOutput, phase, verdict } from '../kernel-messages.ts';
 import { record, statusesOf } from './recorded-run.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { RunId } from '#src/base/ids.ts';
-import type { Kernel } from '#src/confined/kernel/kernel.ts';
+import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import { NotebookView } from '#src/notebook/view.ts';
 import { cellWork } from '#src/notebook/work/cell-work.ts';

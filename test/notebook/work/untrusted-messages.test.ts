@@ -1,7 +1,7 @@
 /** Memory that a piece of work holds because of a kernel's messages. Notebook code can forge any of them. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { CellError, KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { CellError, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import type { CodeResult } from '#src/contract/wire/session.ts';
 import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
 import { NotebookView } from '#src/notebook/view.ts';

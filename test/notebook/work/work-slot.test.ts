@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Kernel } from '#src/confined/kernel/kernel.ts';
+import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';
 import type { WorkPlan } from '#src/notebook/work/work-plan.ts';
 import { WorkSlot } from '#src/notebook/work/work-slot.ts';
 import { done } from '../kernel-messages.ts';

@@ -1,5 +1,5 @@
 /** Commands for one kernel, and its answers in a form in which the scripted kernel and a real one can be compared. */
-import type { KernelMessage } from '#src/confined/kernel/messages.ts';
+import type { KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import { openKernel, type TestHost } from '#test/confined/kernel-fixture.ts';
 import { EXIT, FAIL, HANG, print, sleep } from './cell-code.ts';
 

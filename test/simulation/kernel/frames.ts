@@ -1,5 +1,5 @@
 /** The kernel's side of the frames that it exchanges with the server. */
-import { encodeFrame, FrameDecoder } from '#src/confined/frame-decoder.ts';
+import { encodeFrame, FrameDecoder } from '#src/confined/processes/frame-decoder.ts';
 
 /** The channels to a kernel, as `frames.py` has them. */
 export const CONTROL = 1;

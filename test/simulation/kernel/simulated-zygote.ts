@@ -1,7 +1,12 @@
 /** A kernel host without Python: each order becomes a scripted child, which connects to the socket that the order names. */
 import { constants } from 'node:os';
-import type { ProcessEnd } from '#src/confined/exit-classification.ts';
-import type { ChildListener, HostHello, StartZygote, Zygote } from '#src/confined/host/zygote-process.ts';
+import type { ProcessEnd } from '#src/confined/processes/exit-classification.ts';
+import type {
+  ChildListener,
+  HostHello,
+  StartZygote,
+  Zygote,
+} from '#src/confined/processes/host/zygote-process.ts';
 import type { FarEnd, MemorySocket } from '../stand-ins/memory-socket.ts';
 import { connectTo } from '../stand-ins/net.ts';
 import { type Life, type World, world } from '../world/world.ts';

@@ -162,7 +162,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'an interrupt is meant for the command in flight',
     edits: [
       {
-        module: '#src/confined/kernel/command-slot.ts',
+        module: '#src/confined/processes/kernel/command-slot.ts',
         from: 'interruptFrame(this.#inFlight)',
         to: 'interruptFrame(this.#inFlight + 1)',
       },
@@ -173,7 +173,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'the kernel is told which command a signal is meant for, so that it never hits another one',
     edits: [
       {
-        module: '#src/confined/kernel/command-slot.ts',
+        module: '#src/confined/processes/kernel/command-slot.ts',
         from: 'this.#port.sender.send([interruptFrame(this.#inFlight)], () => this.#port.signal());',
         to: 'this.#port.signal();',
       },
@@ -195,7 +195,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'the end of a connection is reported after all of its frames were handled',
     edits: [
       {
-        module: '#src/confined/kernel-socket.ts',
+        module: '#src/confined/processes/kernel-socket.ts',
         from: 'this.#hasClosed = true;\n        if (!this.#resting)\n            this.#events.closed();',
         to: 'this.#hasClosed = true;\n        this.#events.closed();',
       },

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeFrame } from '#src/confined/frame-decoder.ts';
-import { followFrame, interruptFrame } from '#src/confined/kernel/kernel-commands.ts';
-import { InterruptWatch } from '#src/nodes/host/interrupt-watch.ts';
+import { InterruptWatch } from '#src/confined/nodes/host/interrupt-watch.ts';
+import { encodeFrame } from '#src/confined/processes/frame-decoder.ts';
+import { followFrame, interruptFrame } from '#src/confined/processes/kernel/kernel-commands.ts';
 
 test('interrupts are found where their last byte comes, wherever the bytes are split', () => {
   const command = encodeFrame(1, { text: Buffer.from(interruptFrame(7)).toString('latin1') });

@@ -14,7 +14,7 @@ import time
 
 from outcome import KernelLost, Outcome
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../.."))
 HOST = os.path.join(ROOT, "src/confined/python")
 CONTROL, UI, COMPLETION, INTERRUPT, LAUNCH = 1, 2, 3, 4, 6
 SCRATCH = "__scratch__"

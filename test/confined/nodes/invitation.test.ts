@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import test from 'node:test';
-import { Invitations, parseInvitation } from '#src/nodes/invitation.ts';
+import { Invitations, parseInvitation } from '#src/confined/nodes/invitation.ts';
 
 const authority = randomBytes(32);
 const secretOf = (code: string) => parseInvitation(`host:1#${code}`)!.secret.toString('base64url');

@@ -1,4 +1,4 @@
-/** The decisions of the engine that keeps nodes on a Ray cluster. Ray's Jobs API is a stand-in here; test/nodes/ray-cluster.test.ts has a real one. */
+/** The decisions of the engine that keeps nodes on a Ray cluster. Ray's Jobs API is a stand-in here; test/confined/nodes/ray-cluster.test.ts has a real one. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,9 +6,9 @@ import test, { type TestContext } from 'node:test';
 import { openNodes } from '#src/app/open-nodes.ts';
 import { loadConfig } from '#src/base/config/config.ts';
 import type { Log } from '#src/base/log/log.ts';
-import type { NodeState } from '#src/nodes/kernel-nodes.ts';
-import { RayNodes } from '#src/nodes/ray.ts';
-import { RayJobs } from '#src/nodes/ray-jobs.ts';
+import type { NodeState } from '#src/confined/nodes/kernel-nodes.ts';
+import { RayNodes } from '#src/confined/nodes/ray.ts';
+import { RayJobs } from '#src/confined/nodes/ray-jobs.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { eventually } from '#test/support/processes.ts';
 import { type RayStandIn, type StandInJob, startRayStandIn } from '#test/support/stand-ins/ray-jobs.ts';

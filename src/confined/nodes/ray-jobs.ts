@@ -4,7 +4,7 @@
  * `Sec-Fetch-Mode`.
  */
 import { readFileSync } from 'node:fs';
-import { asList, asRecord, asText, orNull, ShapeError } from '#src/confined/json-shape.ts';
+import { asList, asRecord, asText, orNull, ShapeError } from '../processes/json-shape.ts';
 
 const TIMEOUT_MS = 10_000;
 /** The list of all jobs contains the end of the log of each, with at most 20,000 characters. */

@@ -4,8 +4,8 @@
  */
 import { randomBytes, X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
-import type { ChildListener, KernelLog, KernelPlace } from '#src/confined/host/zygote-process.ts';
-import { asText, ShapeError } from '#src/confined/json-shape.ts';
+import type { ChildListener, KernelLog, KernelPlace } from '../processes/host/zygote-process.ts';
+import { asText, ShapeError } from '../processes/json-shape.ts';
 import type { EnrolledNode, EnrolledNodes } from './enrolled-nodes.ts';
 import { Invitations } from './invitation.ts';
 import { JoinedNode } from './joined-node.ts';

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { EnrolledNodes } from '#src/nodes/enrolled-nodes.ts';
-import { enrol } from '#src/nodes/host/enrol.ts';
-import { parseInvitation } from '#src/nodes/invitation.ts';
-import { KernelNodes } from '#src/nodes/kernel-nodes.ts';
-import { openNodeSecret, readNodeSecret } from '#src/nodes/node-secret.ts';
+import { EnrolledNodes } from '#src/confined/nodes/enrolled-nodes.ts';
+import { enrol } from '#src/confined/nodes/host/enrol.ts';
+import { parseInvitation } from '#src/confined/nodes/invitation.ts';
+import { KernelNodes } from '#src/confined/nodes/kernel-nodes.ts';
+import { openNodeSecret, readNodeSecret } from '#src/confined/nodes/node-secret.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 

@@ -1,4 +1,4 @@
-import { type StartZygote, type Zygote, ZygoteProcess } from '#src/confined/host/zygote-process.ts';
+import { type StartZygote, type Zygote, ZygoteProcess } from '../processes/host/zygote-process.ts';
 import { isForNodes } from './kernel-arrivals.ts';
 import type { KernelNodes } from './kernel-nodes.ts';
 import { releaseOf } from './release.ts';

@@ -9,17 +9,17 @@ import { connect, createSecureContext, type SecureContext, type TLSSocket } from
 import { unawaited } from '#src/base/async/unawaited.ts';
 import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/base/os/peer-process.ts';
 import { cutText } from '#src/base/text/cut-text.ts';
-import type { KernelHost } from '#src/confined/host/kernel-host.ts';
-import type { HostParts } from '#src/confined/host/kernel-host-options.ts';
-import { OomWatch } from '#src/confined/host/oom-watch.ts';
+import type { KernelHost } from '../../processes/host/kernel-host.ts';
+import type { HostParts } from '../../processes/host/kernel-host-options.ts';
+import { OomWatch } from '../../processes/host/oom-watch.ts';
 import {
   type ChildListener,
   type HostHello,
   type KernelLog,
   type ZygoteOptions,
   ZygoteProcess,
-} from '#src/confined/host/zygote-process.ts';
-import { asBoolean, asList, asNumber, asRecord, asText, isRecord } from '#src/confined/json-shape.ts';
+} from '../../processes/host/zygote-process.ts';
+import { asBoolean, asList, asNumber, asRecord, asText, isRecord } from '../../processes/json-shape.ts';
 import {
   type Fields,
   LEASE_MS,

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 import { VERSION } from '#src/base/install/version.ts';
-import { findHostScript } from '#src/confined/host/host-script.ts';
-import type { HostHello } from '#src/confined/host/zygote-process.ts';
+import { findHostScript } from '../processes/host/host-script.ts';
+import type { HostHello } from '../processes/host/zygote-process.ts';
 import type { Release } from './protocol.ts';
 
 /** Returns the release of this installation. `hello` is from its kernel host. */

@@ -8,7 +8,7 @@ import {
   type Fields,
   readFirstLine,
   readLines,
-} from '#src/nodes/protocol.ts';
+} from '#src/confined/nodes/protocol.ts';
 
 /** Returns both ends of a connection. */
 async function pair(t: TestContext): Promise<[Socket, Socket]> {

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
-import { freeMemory } from '#src/nodes/host/memory.ts';
+import { freeMemory } from '#src/confined/nodes/host/memory.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 test('in a container a node counts the free memory of the container, with files that the system gives up', (t) => {

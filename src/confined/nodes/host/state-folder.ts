@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { asNumber, asRecord, asText } from '#src/confined/json-shape.ts';
+import { asNumber, asRecord, asText } from '../../processes/json-shape.ts';
 
 /** The membership of a machine. */
 export interface Membership {

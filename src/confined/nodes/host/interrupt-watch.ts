@@ -1,5 +1,5 @@
-import { HEADER_BYTES } from '#src/confined/frame-decoder.ts';
-import { INTERRUPT } from '#src/confined/kernel/kernel-commands.ts';
+import { HEADER_BYTES } from '../../processes/frame-decoder.ts';
+import { INTERRUPT } from '../../processes/kernel/kernel-commands.ts';
 
 /** Finds the interrupts among the frames that go to a kernel, and keeps none of their bytes. */
 export class InterruptWatch {

@@ -5,8 +5,8 @@ import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import { networkOf } from '#src/base/net/ip-address.ts';
 import { listenFailure } from '#src/base/net/listen-failure.ts';
-import type { KernelLog } from '#src/confined/host/zygote-process.ts';
-import { ShapeError } from '#src/confined/json-shape.ts';
+import type { KernelLog } from '../processes/host/zygote-process.ts';
+import { ShapeError } from '../processes/json-shape.ts';
 import type { Credentials } from './certificates.ts';
 import { type Fields, readFirstLine, sendLine, tune } from './protocol.ts';
 

@@ -4,8 +4,8 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
-import type { ChildListener, StartZygote, Zygote } from '#src/confined/host/zygote-process.ts';
-import { asRecord, asText, ShapeError } from '#src/confined/json-shape.ts';
+import type { ChildListener, StartZygote, Zygote } from '../processes/host/zygote-process.ts';
+import { asRecord, asText, ShapeError } from '../processes/json-shape.ts';
 import { keyOf } from './enrolled-nodes.ts';
 import type { Fields } from './protocol.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { type Load, machinesWanted, RecentMost } from '#src/nodes/demand.ts';
+import { type Load, machinesWanted, RecentMost } from '#src/confined/nodes/demand.ts';
 
 const bounds = { min: 0, max: 10 };
 const load: Load = { live: 0, waiting: 0, capacity: 20, usable: 0, starting: 0 };

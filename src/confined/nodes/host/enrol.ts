@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { connect, type TLSSocket } from 'node:tls';
-import { asText } from '#src/confined/json-shape.ts';
+import { asText } from '../../processes/json-shape.ts';
 import { hasDigest, type Invitation } from '../invitation.ts';
 import { readFirstLine, sendLine } from '../protocol.ts';
 import type { Membership } from './state-folder.ts';

@@ -10,7 +10,7 @@
  *            kernel behind each frame that announces it
  */
 import type { Socket } from 'node:net';
-import { asRecord, asText, isRecord, ShapeError } from '#src/confined/json-shape.ts';
+import { asRecord, asText, isRecord, ShapeError } from '../processes/json-shape.ts';
 
 /** How often the server sends a `ping`, which a node answers. */
 export const BEAT_MS = 1000;

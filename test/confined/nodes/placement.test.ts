@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { type Candidate, choose, LEAST_FREE_BYTES } from '#src/nodes/placement.ts';
+import { type Candidate, choose, LEAST_FREE_BYTES } from '#src/confined/nodes/placement.ts';
 
 const GIB = 2 ** 30;
 const node = (name: string, fields: Partial<Candidate> = {}) => ({

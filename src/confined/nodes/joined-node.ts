@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { unawaited } from '#src/base/async/unawaited.ts';
-import type { ChildListener, KernelPlace } from '#src/confined/host/zygote-process.ts';
+import type { ChildListener, KernelPlace } from '../processes/host/zygote-process.ts';
 import {
   asBoolean,
   asList,
@@ -11,7 +11,7 @@ import {
   asText,
   orNull,
   ShapeError,
-} from '#src/confined/json-shape.ts';
+} from '../processes/json-shape.ts';
 import type { Candidate } from './placement.ts';
 import {
   decodeRelease,

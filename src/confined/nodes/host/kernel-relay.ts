@@ -5,8 +5,8 @@
 import type { Socket } from 'node:net';
 import { connect, type SecureContext, type TLSSocket } from 'node:tls';
 import type { PeerProcess } from '#src/base/os/peer-process.ts';
-import { FrameSender } from '#src/confined/frame-sender.ts';
-import { KernelDoor } from '#src/confined/kernel-door.ts';
+import { FrameSender } from '../../processes/frame-sender.ts';
+import { KernelDoor } from '../../processes/kernel-door.ts';
 import { sendLine, tune } from '../protocol.ts';
 import { InterruptWatch } from './interrupt-watch.ts';
 

@@ -8,20 +8,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
-import type { ChildListener } from '#src/confined/host/zygote-process.ts';
 import {
   type Credentials,
   makeAuthority,
   makeServerCredentials,
   requestCertificate,
   signNode,
-} from '#src/nodes/certificates.ts';
-import { EnrolledNodes } from '#src/nodes/enrolled-nodes.ts';
-import { needsRenewal } from '#src/nodes/host/state-folder.ts';
-import { KernelArrivals } from '#src/nodes/kernel-arrivals.ts';
-import { KernelNodes } from '#src/nodes/kernel-nodes.ts';
-import { openNodeServer, Strangers } from '#src/nodes/node-server.ts';
-import type { Fields } from '#src/nodes/protocol.ts';
+} from '#src/confined/nodes/certificates.ts';
+import { EnrolledNodes } from '#src/confined/nodes/enrolled-nodes.ts';
+import { needsRenewal } from '#src/confined/nodes/host/state-folder.ts';
+import { KernelArrivals } from '#src/confined/nodes/kernel-arrivals.ts';
+import { KernelNodes } from '#src/confined/nodes/kernel-nodes.ts';
+import { openNodeServer, Strangers } from '#src/confined/nodes/node-server.ts';
+import type { Fields } from '#src/confined/nodes/protocol.ts';
+import type { ChildListener } from '#src/confined/processes/host/zygote-process.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 import { eventually } from '#test/support/processes.ts';
 import { removeAfter } from '#test/support/remove-folder.ts';

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { openNodeSecret, readNodeSecret } from '#src/nodes/node-secret.ts';
+import { openNodeSecret, readNodeSecret } from '#src/confined/nodes/node-secret.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 import { invite, startNode, startServerOfNodes } from '#test/support/kernel-node.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

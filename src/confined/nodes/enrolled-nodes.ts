@@ -6,7 +6,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { asBoolean, asList, asRecord, asText } from '#src/confined/json-shape.ts';
+import { asBoolean, asList, asRecord, asText } from '../processes/json-shape.ts';
 import type { Credentials } from './certificates.ts';
 
 /** A machine that has a certificate. */

@@ -8,7 +8,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { cutText } from '#src/base/text/cut-text.ts';
-import type { KernelLog } from '#src/confined/host/zygote-process.ts';
+import type { KernelLog } from '../processes/host/zygote-process.ts';
 import { type Bounds, machinesWanted, RecentMost } from './demand.ts';
 import type { KernelNodes, NodeState } from './kernel-nodes.ts';
 import type { RayJob, RayJobs } from './ray-jobs.ts';
