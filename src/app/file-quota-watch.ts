@@ -2,7 +2,7 @@
 
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { FileQuota } from '#src/files/file-quota.ts';
+import type { FileQuota } from '#src/workspace/files/file-quota.ts';
 
 const INTERVAL_MS = 10_000;
 

@@ -16,8 +16,6 @@ import {
   connectionSchemaDocument,
 } from '#src/datasource/connectors/connection-schema.ts';
 import type { DatasourcePlane } from '#src/datasource/open-datasources.ts';
-import { maxElementFileBytes } from '#src/files/element-files.ts';
-import type { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import { withAudit } from '#src/http/handlers/audited-routes.ts';
 import { RunCancellation } from '#src/http/handlers/run-cancellation.ts';
 import { RunWaiting } from '#src/http/handlers/run-waiting.ts';
@@ -71,13 +69,15 @@ import { usageRoutes } from '#src/http/routes/usage.ts';
 import { workspaceLimitRoutes, workspaceRoutes } from '#src/http/routes/workspaces.ts';
 import type { McpEndpoint } from '#src/mcp/endpoint.ts';
 import type { StoredUsageCounter } from '#src/operators/stored-usage.ts';
-import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
 import { NotebookPanels } from '#src/pages/notebook-panels.ts';
 import type { ActorEvents } from '#src/runtime/actors/actor-events.ts';
 import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import type { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
 import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
 import type { Environments } from '#src/runtime/sessions/environments.ts';
+import { maxElementFileBytes } from '#src/workspace/files/element-files.ts';
+import type { WorkspaceFiles } from '#src/workspace/files/workspace-files.ts';
+import type { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';
 import type { Store } from '#storage/store.ts';
 import type { NotebookPlane } from './open-notebooks.ts';
 

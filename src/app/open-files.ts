@@ -3,9 +3,9 @@ import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stac
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
-import type { CountedFiles } from '#src/files/file-quota.ts';
-import { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import type { Cluster } from '#src/runtime/homes/cluster.ts';
+import type { CountedFiles } from '#src/workspace/files/file-quota.ts';
+import { WorkspaceFiles } from '#src/workspace/files/workspace-files.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { FileQuotaWatch } from './file-quota-watch.ts';
 

@@ -6,12 +6,15 @@ import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
 import { createEgress, isLoopbackHost } from '#src/datasource/egress/egress.ts';
 import { sessionsOfAll } from '#src/operators/kernels-of-all.ts';
-import { IndexProxy } from '#src/packages/index-proxy.ts';
-import { KernelsWithPackages } from '#src/packages/kernels-with-packages.ts';
-import { PackageInstaller } from '#src/packages/package-installer.ts';
-import { type OtherWorkers, PackageSets } from '#src/packages/package-sets.ts';
-import { WorkspacePackages, type WorkspacePackagesOptions } from '#src/packages/workspace-packages.ts';
 import type { Cluster } from '#src/runtime/homes/cluster.ts';
+import { IndexProxy } from '#src/workspace/packages/index-proxy.ts';
+import { KernelsWithPackages } from '#src/workspace/packages/kernels-with-packages.ts';
+import { PackageInstaller } from '#src/workspace/packages/package-installer.ts';
+import { type OtherWorkers, PackageSets } from '#src/workspace/packages/package-sets.ts';
+import {
+  WorkspacePackages,
+  type WorkspacePackagesOptions,
+} from '#src/workspace/packages/workspace-packages.ts';
 import type { Prerequisites } from './prerequisites.ts';
 
 interface PackagesOptions extends Pick<WorkspacePackagesOptions, 'store'> {

@@ -1,8 +1,8 @@
 import { AppError } from '#src/base/errors/errors.ts';
-import { readUpTo } from '#src/files/read-up-to.ts';
-import { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import { mediaTypeOf } from '#src/http/reply/content-headers.ts';
 import type { ReadWorkspaceFile } from '#src/notebook/notebook-files.ts';
+import { readUpTo } from '#src/workspace/files/read-up-to.ts';
+import { WorkspaceFiles } from '#src/workspace/files/workspace-files.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
 
 /** Returns the function that reads the files to which the outputs of an exported notebook refer. No link is followed. */

@@ -15,11 +15,11 @@ import {
   textUpTo,
 } from '#src/confined/processes/json-shape.ts';
 import type { FileEntry } from '#src/contract/wire/files.ts';
-import { listFiles } from '#src/files/file-list.ts';
-import { parseFilePath } from '#src/files/file-path.ts';
-import { searchFiles } from '#src/files/file-search.ts';
-import { readUpTo } from '#src/files/read-up-to.ts';
-import type { WorkspaceFiles } from '#src/files/workspace-files.ts';
+import { listFiles } from '#src/workspace/files/file-list.ts';
+import { parseFilePath } from '#src/workspace/files/file-path.ts';
+import { searchFiles } from '#src/workspace/files/file-search.ts';
+import { readUpTo } from '#src/workspace/files/read-up-to.ts';
+import type { WorkspaceFiles } from '#src/workspace/files/workspace-files.ts';
 import { outcomeOf, type PanelCall, type PanelOperation } from './panel.ts';
 
 /** The files, and how their types are told. */

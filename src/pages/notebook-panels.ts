@@ -1,9 +1,9 @@
 import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
-import { type ElementFiles, pageHasLeft } from '#src/files/element-files.ts';
-import type { OpenFile } from '#src/files/workspace-files.ts';
 import { PUBLIC_FOLDER } from '#src/notebook/public-files.ts';
-import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
+import { type ElementFiles, pageHasLeft } from '#src/workspace/files/element-files.ts';
+import type { OpenFile } from '#src/workspace/files/workspace-files.ts';
+import type { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';
 import { createFile, FILE_PANEL, type FilePanel, type NewFile, openFile } from './file-panel.ts';
 import { PACKAGE_PANEL } from './package-panel.ts';
 import {

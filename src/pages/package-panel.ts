@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { AppError } from '#src/base/errors/errors.ts';
 import { asRecord, ShapeError, textUpTo } from '#src/confined/processes/json-shape.ts';
-import type { WorkspacePackages } from '#src/packages/workspace-packages.ts';
+import type { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';
 import { outcomeOf, type PanelCall, type PanelOperation } from './panel.ts';
 
 /** The limits of `POST /packages`. */

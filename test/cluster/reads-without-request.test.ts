@@ -8,7 +8,7 @@ import type { WorkspaceId } from '#src/base/ids.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { Queries, type Reader } from '#src/datasource/query/queries.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
-import { WorkspacePackages } from '#src/packages/workspace-packages.ts';
+import { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';
 import { modelKeyRecords } from '#storage/records/conversations.ts';
 import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/records/datasources.ts';
 import { workspacePackageRecords } from '#storage/records/packages.ts';

@@ -1,7 +1,7 @@
 // tier: whole, because it attacks the confinement from many sides; as-this-user.test.ts stays in the gate
 /**
  * Builds of packages in weaker set-ups of confinement: the code of a package, which a build runs, reaches as little as where all layers
- * are there, or nothing is built. `test/packages` has the builds in the best set-up of the user who runs the tests.
+ * are there, or nothing is built. `test/workspace/packages` has the builds in the best set-up of the user who runs the tests.
  */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';

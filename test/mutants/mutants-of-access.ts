@@ -98,7 +98,7 @@ export const MUTANTS_OF_ACCESS: readonly Mutant[] = [
     name: 'replaced-upload-is-charged-twice',
     rule: 'rule 7',
     wrong: 'Replacing a file still charges the space of the file that it replaced.',
-    file: 'src/files/file-charge.ts',
+    file: 'src/workspace/files/file-charge.ts',
     before: '    changed.bytes += this.#bytes - blocksOf(replacedBytes ?? 0);',
     after: '    changed.bytes += this.#bytes - 0 * blocksOf(replacedBytes ?? 0);',
   },

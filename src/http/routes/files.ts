@@ -1,7 +1,7 @@
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
-import { listFiles } from '#src/files/file-list.ts';
-import type { OpenFile, WorkspaceFiles } from '#src/files/workspace-files.ts';
+import { listFiles } from '#src/workspace/files/file-list.ts';
+import type { OpenFile, WorkspaceFiles } from '#src/workspace/files/workspace-files.ts';
 import { attachment, describeFile } from '../reply/content-headers.ts';
 import { fileReply } from '../reply/content-reply.ts';
 import { requireState, tagged } from '../reply/entity-tag.ts';

@@ -1,7 +1,7 @@
 /** The charge of one upload, apart from the quota: during the upload and after it. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { blocksOf, Charge } from '#src/files/file-charge.ts';
+import { blocksOf, Charge } from '#src/workspace/files/file-charge.ts';
 
 const BLOCK = blocksOf(1);
 

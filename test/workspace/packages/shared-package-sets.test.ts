@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { PackageSets } from '#src/packages/package-sets.ts';
+import { PackageSets } from '#src/workspace/packages/package-sets.ts';
 import { eventually } from '#test/support/processes.ts';
 import { rememberingLog, temporaryDirectory } from '#test/support/store/temporary-store.ts';
 

@@ -4,7 +4,7 @@ import { Agent, createServer as createHttpServer, get, type RequestListener } fr
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import test, { type TestContext } from 'node:test';
-import { IndexProxy } from '#src/packages/index-proxy.ts';
+import { IndexProxy } from '#src/workspace/packages/index-proxy.ts';
 import { eventually } from '#test/support/processes.ts';
 
 /** Sends the lines of one request. Resolves with the first line of the answer. */

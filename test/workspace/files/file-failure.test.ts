@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { AppError } from '#src/base/errors/errors.ts';
-import { fileFailure } from '#src/files/file-failure.ts';
+import { fileFailure } from '#src/workspace/files/file-failure.ts';
 
 /**
  * Errors of the system that a test cannot cause as every user, and the error that the caller gets

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { countFiles } from '#src/files/file-count.ts';
-import { Folder } from '#src/files/folder.ts';
+import { countFiles } from '#src/workspace/files/file-count.ts';
+import { Folder } from '#src/workspace/files/folder.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const NOBODY = 65_534;

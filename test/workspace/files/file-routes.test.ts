@@ -3,11 +3,11 @@ import { readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import test from 'node:test';
 import type { Auth } from '#src/base/caller/principal.ts';
-import { WorkspaceFiles } from '#src/files/workspace-files.ts';
 import { fileRoutes } from '#src/http/routes/files.ts';
+import { WorkspaceFiles } from '#src/workspace/files/workspace-files.ts';
+import { auth, GOOD, send, serve } from '#test/http/test-server.ts';
 import { makePipe } from '#test/support/pipe.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
-import { auth, GOOD, send, serve } from '../http/test-server.ts';
 
 /** Grants every right to every caller. */
 const openToAll: Auth = { ...auth, requirements: () => ({ scopes: [], role: 'viewer' }) };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { adviceOnMissingModule } from '#src/packages/missing-module.ts';
+import { adviceOnMissingModule } from '#src/workspace/packages/missing-module.ts';
 
 const rules = { mayInstall: true, has: (name: string) => name === 'seaborn' };
 const advice = (text: string, type = 'ModuleNotFoundError') => adviceOnMissingModule(type, text, rules);

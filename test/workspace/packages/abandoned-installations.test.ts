@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { PackageSets } from '#src/packages/package-sets.ts';
+import { PackageSets } from '#src/workspace/packages/package-sets.ts';
 import { descendants, eventually } from '#test/support/processes.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { startPackageIndex } from '#test/support/stand-ins/package-index.ts';

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
+import { Shell } from '#test/cli/troupe-process.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { addMember } from '#test/support/members.ts';
 import { openNotebook, printed, results } from '#test/support/notebook-fixture.ts';
@@ -10,7 +11,6 @@ import { eventually } from '#test/support/processes.ts';
 import { problemOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { startPackageIndex } from '#test/support/stand-ins/package-index.ts';
-import { Shell } from '../cli/troupe-process.ts';
 
 const PACKAGES = [
   { name: 'greeting', version: '1.0', code: 'text = "hello"' },

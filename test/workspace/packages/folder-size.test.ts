@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { linkSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { installWithin, sizeOf, whileWithin } from '#src/packages/folder-size.ts';
-import { PackageFailure } from '#src/packages/package-failure.ts';
-import { MAX_BUILD_SIZE } from '#src/packages/source-builds.ts';
+import { installWithin, sizeOf, whileWithin } from '#src/workspace/packages/folder-size.ts';
+import { PackageFailure } from '#src/workspace/packages/package-failure.ts';
+import { MAX_BUILD_SIZE } from '#src/workspace/packages/source-builds.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 const staying = new AbortController().signal;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import { WorkspaceFiles } from '#src/files/workspace-files.ts';
+import { WorkspaceFiles } from '#src/workspace/files/workspace-files.ts';
 import { removeAfter } from '#test/support/remove-folder.ts';
 
 const MIB = 1024 * 1024;

@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import { listFiles } from '#src/files/file-list.ts';
-import { WorkspaceFiles } from '#src/files/workspace-files.ts';
+import { listFiles } from '#src/workspace/files/file-list.ts';
+import { WorkspaceFiles } from '#src/workspace/files/workspace-files.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
 test('listing a folder ends without an error when the client leaves', async (t) => {
