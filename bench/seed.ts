@@ -1,11 +1,12 @@
 /** Fills data directories as if they had been used, directly through the storage layer. */
-import { bootstrap } from '#src/auth/bootstrap.ts';
-import { Identity } from '#src/auth/identity.ts';
+
 import { Secret } from '#src/base/caller/secret.ts';
 import type { EnvironmentId, NotebookId, RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { newId } from '#src/base/ids.ts';
 import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { bootstrap } from '#src/people/auth/bootstrap.ts';
+import { Identity } from '#src/people/auth/identity.ts';
 import { addToIndex } from '#src/runtime/runs/run-lists.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { openStore } from '#storage/open-store.ts';

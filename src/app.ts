@@ -1,6 +1,5 @@
 /** The composition root: it opens the planes one after the other, connects them, and serves them. It decides nothing. */
 
-import { PageTokens } from '#src/auth/page-tokens.ts';
 import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
 import { actorsOfAll } from '#src/operators/actors-of-all.ts';
@@ -8,6 +7,10 @@ import { NodesWatch } from '#src/operators/nodes-watch.ts';
 import { openOperators } from '#src/operators/open-operators.ts';
 import { clusterWarnings, readinessOf } from '#src/operators/readiness.ts';
 import { StoredUsageCounter } from '#src/operators/stored-usage.ts';
+import { AuditTrail } from '#src/people/audit/audit-trail.ts';
+import { QueryAudit } from '#src/people/audit/query-audit.ts';
+import { type IdentityPlane, openIdentity } from '#src/people/auth/open-identity.ts';
+import { PageTokens } from '#src/people/auth/page-tokens.ts';
 import { RunRetention } from '#src/retention/run-retention.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { ALONE, type Cluster } from '#src/runtime/homes/cluster.ts';
@@ -31,9 +34,6 @@ import { openStreams } from './app/open-streams.ts';
 import { openTracer } from './app/open-tracer.ts';
 import { Permits } from './app/permits.ts';
 import { openProxySocket, sharesNetwork } from './app/proxy-socket.ts';
-import { AuditTrail } from './audit/audit-trail.ts';
-import { QueryAudit } from './audit/query-audit.ts';
-import { type IdentityPlane, openIdentity } from './auth/open-identity.ts';
 import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
 import { SecretStore } from './datasource/keys/secret-store.ts';
 import { openDatasources } from './datasource/open-datasources.ts';

@@ -36,8 +36,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // The processes of a server: which worker is the home of a notebook, requests between workers, and the watchdog. Other folders
   // get the cluster as a parameter, so they import its types only.
   'src/cluster': { values: ['src/base/os', 'src/base', 'src/confined'], types: ['src/runtime/events'] },
-  'src/auth': { values: ['src/base', 'src/cluster', 'src/contract/wire', 'storage'] },
-  'src/audit': { values: ['src/base', 'storage'] },
+  'src/people/auth': { values: ['src/base', 'src/cluster', 'src/contract/wire', 'storage'] },
+  'src/people/audit': { values: ['src/base', 'storage'] },
   'src/runtime/actors': {
     values: ['src/base', 'src/base/metrics', 'storage'],
     types: ['src/cluster', 'src/runtime/events'],
@@ -76,7 +76,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/notebook',
       'src/contract/wire',
     ],
-    types: ['machines', 'src/runtime/actors', 'src/audit', 'src/workspace/packages', 'storage'],
+    types: ['machines', 'src/runtime/actors', 'src/people/audit', 'src/workspace/packages', 'storage'],
   },
   'src/agent': {
     values: [
@@ -93,7 +93,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/workspace/files': { values: ['src/base'] },
   'src/datasource': {
     values: ['src/base', 'src/cluster', 'storage'],
-    types: ['src/audit', 'src/confined', 'src/base/metrics', 'src/base/tracing'],
+    types: ['src/people/audit', 'src/confined', 'src/base/metrics', 'src/base/tracing'],
   },
   'src/http': {
     values: [
@@ -109,10 +109,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     ],
     types: [
       'src/cluster',
-      'src/auth',
+      'src/people/auth',
       'src/runtime/events',
       'src/runtime/actors',
-      'src/audit',
+      'src/people/audit',
       'src/runtime/sessions',
       'src/notebook',
       'src/agent',
@@ -183,7 +183,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   // Deletes records that are older than the settings allow.
   'src/retention': {
     values: ['src/base', 'src/runtime/runs', 'storage'],
-    types: ['src/audit', 'src/base/config/config.ts'],
+    types: ['src/people/audit', 'src/base/config/config.ts'],
   },
   'src/app.ts': {
     values: [
@@ -193,8 +193,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/retention',
         'storage',
         'src/base',
-        'src/audit',
-        'src/auth',
+        'src/people/audit',
+        'src/people/auth',
         'src/runtime/actors',
       ],
       ...['src/runtime/sessions', 'src/agent', 'src/datasource', 'src/http', 'src/cluster', 'src/mcp'],
@@ -206,7 +206,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/retention',
       'src/base/config',
       'src/base/os',
-      'src/audit',
+      'src/people/audit',
       ...[
         'storage',
         'src/base',
@@ -224,14 +224,22 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/http',
         'src/maintenance',
       ],
-      ...['src/cluster', 'src/auth', 'src/runtime/runs', 'src/pages', 'src/confined/nodes'],
+      ...['src/cluster', 'src/people/auth', 'src/runtime/runs', 'src/pages', 'src/confined/nodes'],
     ],
     types: ['src/runtime/sessions', 'src/agent', 'src/mcp', 'src/base/config/config.ts'],
   },
   // From the settings to a serving process, and to its end.
   'src/process': {
     values: [
-      ...['src/app', 'src/app.ts', 'src/auth', 'src/cluster', 'src/base', 'src/datasource', 'src/confined'],
+      ...[
+        'src/app',
+        'src/app.ts',
+        'src/people/auth',
+        'src/cluster',
+        'src/base',
+        'src/datasource',
+        'src/confined',
+      ],
       ...[
         'src/base/os',
         'src/confined/nodes',

@@ -1,8 +1,9 @@
 /** The interface between the app and the process that opens it. */
-import type { Bootstrapped } from '#src/auth/bootstrap.ts';
+
 import type { Config } from '#src/base/config/config.ts';
 import type { RootLog } from '#src/base/log/log.ts';
 import type { Server } from '#src/http/server.ts';
+import type { Bootstrapped } from '#src/people/auth/bootstrap.ts';
 import type { ClusterMember } from './join-cluster.ts';
 import type { Prerequisites } from './prerequisites.ts';
 

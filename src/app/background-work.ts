@@ -1,11 +1,12 @@
 /** The background work of the homes in this worker: removing deleted and expired records. */
-import { AuditForwarding } from '#src/audit/audit-forwarding.ts';
-import { openReceiver } from '#src/audit/audit-receiver.ts';
-import type { AuditTrail } from '#src/audit/audit-trail.ts';
+
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { Log } from '#src/base/log/log.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
+import { AuditForwarding } from '#src/people/audit/audit-forwarding.ts';
+import { openReceiver } from '#src/people/audit/audit-receiver.ts';
+import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { Retention } from '#src/retention/retention.ts';
 import { RetentionClock } from '#src/retention/retention-clock.ts';
 import type { RunRetention } from '#src/retention/run-retention.ts';

@@ -3,13 +3,13 @@
  * empty.
  */
 
-import { slotOfTicket } from '#src/auth/event-tickets.ts';
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { INHERITED } from '#src/cluster/messages.ts';
 import type { MirrorMaker } from '#src/cluster/peers/feeds.ts';
 import type { Peers } from '#src/cluster/peers/peers.ts';
 import type { ClusterChannel } from '#src/cluster/worker/channel.ts';
 import type { Forwarding } from '#src/http/edge/http-context.ts';
+import { slotOfTicket } from '#src/people/auth/event-tickets.ts';
 import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { Store } from '#storage/store.ts';

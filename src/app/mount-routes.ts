@@ -1,11 +1,6 @@
 /** Lists every route of the API, connected to the planes that handle it. */
 
 import type { openAgents } from '#src/agent/open-agents.ts';
-import type { AuditTrail } from '#src/audit/audit-trail.ts';
-import type { IdentityPlane } from '#src/auth/open-identity.ts';
-import type { PageTokens } from '#src/auth/page-tokens.ts';
-import type { ProviderSignIn } from '#src/auth/provider/provider-sign-in.ts';
-import type { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
 import type { Config } from '#src/base/config/config.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import { VERSION } from '#src/base/install/version.ts';
@@ -70,6 +65,11 @@ import { workspaceLimitRoutes, workspaceRoutes } from '#src/http/routes/workspac
 import type { McpEndpoint } from '#src/mcp/endpoint.ts';
 import type { StoredUsageCounter } from '#src/operators/stored-usage.ts';
 import { NotebookPanels } from '#src/pages/notebook-panels.ts';
+import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
+import type { IdentityPlane } from '#src/people/auth/open-identity.ts';
+import type { PageTokens } from '#src/people/auth/page-tokens.ts';
+import type { ProviderSignIn } from '#src/people/auth/provider/provider-sign-in.ts';
+import type { WorkspaceDeletion } from '#src/people/auth/workspace-deletion.ts';
 import type { ActorEvents } from '#src/runtime/actors/actor-events.ts';
 import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import type { RunDeletion } from '#src/runtime/runs/run-deletion.ts';

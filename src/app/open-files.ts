@@ -1,8 +1,8 @@
-import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
+import type { WorkspaceLimits } from '#src/people/auth/workspace-limits.ts';
 import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import type { CountedFiles } from '#src/workspace/files/file-quota.ts';
 import { WorkspaceFiles } from '#src/workspace/files/workspace-files.ts';

@@ -1,7 +1,5 @@
 /** Opens the notebook plane: saved notebooks, their sessions and kernels, executions and code calls. */
 
-import type { Members } from '#src/auth/members.ts';
-import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
@@ -35,6 +33,8 @@ import { SessionInterruptions } from '#src/notebook/session-interruption.ts';
 import { SessionWork } from '#src/notebook/work/session-work.ts';
 import { type NotebookAgents, NotebookPages } from '#src/pages/notebook-pages.ts';
 import type { PageStreamPorts } from '#src/pages/page-stream.ts';
+import type { Members } from '#src/people/auth/members.ts';
+import type { WorkspaceLimits } from '#src/people/auth/workspace-limits.ts';
 import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import type { SessionStream } from '#src/runtime/events/session-stream.ts';
 import type { Cluster } from '#src/runtime/homes/cluster.ts';

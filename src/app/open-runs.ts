@@ -1,8 +1,8 @@
 /** Opens the runs of notebooks and agents, with their limits. */
 
-import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
 import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { Tracer } from '#src/base/tracing/tracer.ts';
+import type { WorkspaceLimits } from '#src/people/auth/workspace-limits.ts';
 import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import { RunDeletion } from '#src/runtime/runs/run-deletion.ts';

@@ -3,7 +3,6 @@
  * compares it again when it commits, so no concurrent change is overwritten. Credentials never leave the server.
  */
 
-import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { StateCheck } from '#src/base/errors/refusals.ts';
@@ -16,6 +15,7 @@ import type {
   DatasourceWarning,
   NewDatasource,
 } from '#src/contract/wire/datasource.ts';
+import type { AuditContext, AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { checkCursor, type PageRequest } from '#storage/lists/listing.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/lists/sliced-listing.ts';
 import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/records/datasources.ts';

@@ -1,8 +1,8 @@
-import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { DatasourceGrant } from '#src/contract/wire/datasource.ts';
+import type { AuditContext, AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { type DatasourceGrantRecord, datasourceGrants } from '#storage/records/datasources.ts';
 import { memberRecords } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';

@@ -1,7 +1,7 @@
-import type { AuditTrail } from '#src/audit/audit-trail.ts';
-import type { QueryAudit } from '#src/audit/query-audit.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Tracer } from '#src/base/tracing/tracer.ts';
+import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
+import type { QueryAudit } from '#src/people/audit/query-audit.ts';
 import { ALONE, type Announce, type Cluster } from '#src/runtime/homes/cluster.ts';
 import type { DatasourceRecord } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';

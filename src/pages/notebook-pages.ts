@@ -1,4 +1,3 @@
-import type { AuditedChange } from '#src/audit/audit-trail.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import { allows } from '#src/base/caller/page-access.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
@@ -18,6 +17,7 @@ import { statusOf } from '#src/notebook/notebook-session-record.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import { elementWork } from '#src/notebook/work/element-work.ts';
 import type { SessionWork } from '#src/notebook/work/session-work.ts';
+import type { AuditedChange } from '#src/people/audit/audit-trail.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
 import type { ElementFiles } from '#src/workspace/files/element-files.ts';

@@ -1,6 +1,6 @@
-import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
 import { PUBLIC_FOLDER } from '#src/notebook/public-files.ts';
+import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { type ElementFiles, pageHasLeft } from '#src/workspace/files/element-files.ts';
 import type { OpenFile } from '#src/workspace/files/workspace-files.ts';
 import type { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';

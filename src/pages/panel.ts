@@ -2,11 +2,12 @@
  * The panels of marimo's page that are about the workspace of a notebook and not about its session. Their requests need no kernel,
  * and are carried out in the home of the workspace.
  */
-import type { AuditContext, AuditedChange } from '#src/audit/audit-trail.ts';
+
 import { allows, type PageAccess } from '#src/base/caller/page-access.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { ShapeError } from '#src/confined/processes/json-shape.ts';
+import type { AuditContext, AuditedChange } from '#src/people/audit/audit-trail.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 

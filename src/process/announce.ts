@@ -1,6 +1,7 @@
 /** The messages for a person at start and at the end. They go to stderr, because standard output is the log. */
-import type { Bootstrapped } from '#src/auth/bootstrap.ts';
+
 import type { Config } from '#src/base/config/config.ts';
+import type { Bootstrapped } from '#src/people/auth/bootstrap.ts';
 
 export interface Announced {
   readonly url: string;

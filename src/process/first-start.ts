@@ -4,12 +4,12 @@
  */
 
 import { openStorage } from '#src/app/open-storage.ts';
-import type { Bootstrapped } from '#src/auth/bootstrap.ts';
-import { openIdentity } from '#src/auth/open-identity.ts';
 import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { Log } from '#src/base/log/log.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
+import type { Bootstrapped } from '#src/people/auth/bootstrap.ts';
+import { openIdentity } from '#src/people/auth/open-identity.ts';
 import { ALONE } from '#src/runtime/homes/cluster.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
 

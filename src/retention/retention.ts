@@ -1,11 +1,11 @@
 /** Deletes data older than the settings allow: once an hour, workspace by workspace, a small commit in each turn. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
+import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
 import type { RetentionClock } from './retention-clock.ts';

@@ -1,5 +1,5 @@
 // `npm test`, `npm run quick` and `npm run whole`: perform the set-up, then run the tests of their tier (`test/runner/`).
-// With arguments they run only those test files or folders, such as `test/auth`, `test/base/config.test.ts` or
+// With arguments they run only those test files or folders, such as `test/people/auth`, `test/base/config.test.ts` or
 // `test/confined/python/test_scans.py`. With `TROUPE_TEST_WORKERS=3` and no arguments they run all that can be run against a server of
 // so many workers. Arguments that begin with a hyphen are passed to the test runner of Node.js.
 import * as clientGenerators from './client-generators.mjs';

@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { rolesOf } from '#src/auth/provider/provider-accounts.ts';
 import { parseHost } from '#src/base/net/ip-address.ts';
 import { isSameInstant } from '#src/base/time/clock.ts';
 import { FoldedText, PrintedText, safeLine, safeText } from '#src/cli/safe-text.ts';
@@ -19,6 +18,7 @@ import { isReading } from '#src/datasource/query/statements.ts';
 import { requireJson } from '#src/http/edge/request-head.ts';
 import { isKnown } from '#src/http/reply/entity-tag.ts';
 import { fileStem } from '#src/notebook/file-stem.ts';
+import { rolesOf } from '#src/people/auth/provider/provider-accounts.ts';
 
 const CHARS = 200_000;
 const UNITS = [

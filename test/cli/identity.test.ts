@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { parseExpiry } from '#src/cli/commands/tokens.ts';
-import { BOOTSTRAP_TOKEN, START } from '#test/auth/identity-fixture.ts';
-import { serveIdentity } from '#test/auth/identity-server.ts';
+import { BOOTSTRAP_TOKEN, START } from '#test/people/auth/identity-fixture.ts';
+import { serveIdentity } from '#test/people/auth/identity-server.ts';
 import { troupe } from './captured-terminal.ts';
 
 /** Starts a server; `cli` runs commands against it as the first owner. */

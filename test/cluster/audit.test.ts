@@ -1,8 +1,8 @@
 /** The audit of a workspace in which several workers note their changes. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type AuditContext, AuditTrail, MAX_CHANGES } from '#src/audit/audit-trail.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/base/ids.ts';
+import { type AuditContext, AuditTrail, MAX_CHANGES } from '#src/people/audit/audit-trail.ts';
 import { auditRecords } from '#storage/records/audit.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';

@@ -1,8 +1,8 @@
 /** Two workers of one server, as far as identity goes, each with a store of its own on the same files. */
 import type { TestContext } from 'node:test';
-import { type IdentityPlane, openIdentity } from '#src/auth/open-identity.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { Secret } from '#src/base/caller/secret.ts';
+import { type IdentityPlane, openIdentity } from '#src/people/auth/open-identity.ts';
 import type { Store } from '#storage/store.ts';
 import { rememberingLog, sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 import { type TestWorker, testCluster } from '#test/support/test-cluster.ts';

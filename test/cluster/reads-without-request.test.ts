@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ModelKeys } from '#src/agent/models/model-keys.ts';
-import { AuditTrail } from '#src/audit/audit-trail.ts';
-import { QueryAudit } from '#src/audit/query-audit.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { Queries, type Reader } from '#src/datasource/query/queries.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
+import { AuditTrail } from '#src/people/audit/audit-trail.ts';
+import { QueryAudit } from '#src/people/audit/query-audit.ts';
 import { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';
 import { modelKeyRecords } from '#storage/records/conversations.ts';
 import { type DatasourceRecord, datasourceGrants, datasourceRecords } from '#storage/records/datasources.ts';

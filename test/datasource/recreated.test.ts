@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test from 'node:test';
-import { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { Datasources } from '#src/datasource/datasources.ts';
 import { DatasourceGrants } from '#src/datasource/grants.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
+import { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { addWorkspaces, temporaryDirectory, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 test('a grant made in the turn in which its datasource is deleted does not apply to the next datasource', async (t) => {

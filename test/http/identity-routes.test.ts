@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { BOOTSTRAP_TOKEN, START } from '#test/auth/identity-fixture.ts';
-import { serveIdentity } from '#test/auth/identity-server.ts';
+import { BOOTSTRAP_TOKEN, START } from '#test/people/auth/identity-fixture.ts';
+import { serveIdentity } from '#test/people/auth/identity-server.ts';
 
 interface Call {
   readonly token?: string;

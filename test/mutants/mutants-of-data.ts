@@ -23,7 +23,7 @@ export const MUTANTS_OF_DATA: readonly Mutant[] = [
     name: 'audit-entry-in-a-later-commit',
     rule: 'rule 1',
     wrong: 'An entry of the audit is written one turn after its change.',
-    file: 'src/audit/audit-trail.ts',
+    file: 'src/people/audit/audit-trail.ts',
     before: '    this.#store.decide(() => this.#put(auditRecords, MAX_CHANGES, entries));',
     after: '    setImmediate(() => this.#store.decide(() => this.#put(auditRecords, MAX_CHANGES, entries)));',
   },

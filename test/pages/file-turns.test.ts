@@ -1,9 +1,9 @@
 /** The requests for files that pages send: workspaces take turns, and so do members. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { AuditContext } from '#src/audit/audit-trail.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { NotebookPanels } from '#src/pages/notebook-panels.ts';
+import type { AuditContext } from '#src/people/audit/audit-trail.ts';
 
 interface Search {
   readonly workspaceId: string;

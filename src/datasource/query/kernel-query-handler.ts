@@ -6,11 +6,11 @@
  * who opened the session may read.
  */
 
-import type { QueryOrigin } from '#src/audit/query-audit.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import { shortenText } from '#src/base/text/compact-text.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
+import type { QueryOrigin } from '#src/people/audit/query-audit.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { RowBatch } from '../rows.ts';
 import type { Queries, Reader } from './queries.ts';

@@ -1,9 +1,9 @@
-import type { QueryAudit, QueryOrigin } from '#src/audit/query-audit.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { Tracer } from '#src/base/tracing/tracer.ts';
+import type { QueryAudit, QueryOrigin } from '#src/people/audit/query-audit.ts';
 import { type DatasourceRecord, datasourceRecords } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';
 import { mayRead } from '../access.ts';

@@ -2,9 +2,10 @@
  * The audit entries of operations whose handlers do not write one themselves. They are one table,
  * so that it can be read as a whole.
  */
-import type { AuditContext, AuditTrail } from '#src/audit/audit-trail.ts';
+
 import type { Principal } from '#src/base/caller/principal.ts';
 import type { OperationId } from '#src/contract/wire/paths.ts';
+import type { AuditContext, AuditTrail } from '#src/people/audit/audit-trail.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { AnyRouteRequest, Route } from '../route.ts';
 

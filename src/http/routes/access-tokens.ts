@@ -1,6 +1,6 @@
-import type { AccessTokens } from '#src/auth/tokens.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
+import type { AccessTokens } from '#src/people/auth/tokens.ts';
 import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

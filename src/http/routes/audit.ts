@@ -1,5 +1,5 @@
-import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
+import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

@@ -1,7 +1,7 @@
-import type { AuditTrail } from '#src/audit/audit-trail.ts';
-import type { CommandLineSignIns } from '#src/auth/command-line-sign-ins.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
+import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
+import type { CommandLineSignIns } from '#src/people/auth/command-line-sign-ins.ts';
 import { AuthThrottle } from '../edge/auth-throttle.ts';
 import { publicOriginOf } from '../edge/origin.ts';
 import { json, noContent, ok } from '../reply/reply.ts';

@@ -1,5 +1,5 @@
-import type { OwnAccounts } from '#src/auth/own-account.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
+import type { OwnAccounts } from '#src/people/auth/own-account.ts';
 import { ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

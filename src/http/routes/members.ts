@@ -1,6 +1,6 @@
-import type { Members } from '#src/auth/members.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
+import type { Members } from '#src/people/auth/members.ts';
 import { requireState, tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';
 import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';

@@ -1,4 +1,3 @@
-import type { AuditedChange, AuditTrail } from '#src/audit/audit-trail.ts';
 import { MAX_PAGE_BODY_BYTES, type PageAccess, type PageCredential } from '#src/base/caller/page-access.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
@@ -9,6 +8,7 @@ import { pathOf } from '#src/contract/wire/paths.ts';
 import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
 import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
 import type { NotebookPages } from '#src/pages/notebook-pages.ts';
+import type { AuditedChange, AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { isSecureOrigin, publicOriginOf } from '../edge/origin.ts';
 import { auditContextOf } from '../handlers/audited-routes.ts';
 import { type PageFiles, pageHandling } from '../page-files.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { AuditTrail } from '#src/audit/audit-trail.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
+import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import type { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';
 import { auditContextOf } from '../handlers/audited-routes.ts';
 import { accepted, noContent, ok } from '../reply/reply.ts';

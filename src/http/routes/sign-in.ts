@@ -1,12 +1,12 @@
-import type { AuditTrail } from '#src/audit/audit-trail.ts';
-import type { BrowserSessions } from '#src/auth/browser-sessions.ts';
-import type { ProviderSignIn } from '#src/auth/provider/provider-sign-in.ts';
 import type { TokenHolder } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
 import { networkOf } from '#src/base/net/ip-address.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
+import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
+import type { BrowserSessions } from '#src/people/auth/browser-sessions.ts';
+import type { ProviderSignIn } from '#src/people/auth/provider/provider-sign-in.ts';
 import { AuthThrottle } from '../edge/auth-throttle.ts';
 import { publicOriginOf } from '../edge/origin.ts';
 import { ATTEMPT_COOKIE, cookieIn, cookieNameOf, SESSION_COOKIE, setCookie } from '../edge/session-cookie.ts';

@@ -1,10 +1,10 @@
-import type { AuditTrail } from '#src/audit/audit-trail.ts';
-import type { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
-import type { WorkspaceLimits } from '#src/auth/workspace-limits.ts';
-import type { Workspaces } from '#src/auth/workspaces.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
+import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
+import type { WorkspaceDeletion } from '#src/people/auth/workspace-deletion.ts';
+import type { WorkspaceLimits } from '#src/people/auth/workspace-limits.ts';
+import type { Workspaces } from '#src/people/auth/workspaces.ts';
 import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

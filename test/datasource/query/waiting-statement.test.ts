@@ -1,12 +1,12 @@
 /** Statements that wait for a connection, which can take half a minute, while the rights to the datasource change. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { AuditTrail } from '#src/audit/audit-trail.ts';
-import { QueryAudit } from '#src/audit/query-audit.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { Queries, type Reader } from '#src/datasource/query/queries.ts';
 import { SessionPool } from '#src/datasource/query/session-pool.ts';
+import { AuditTrail } from '#src/people/audit/audit-trail.ts';
+import { QueryAudit } from '#src/people/audit/query-audit.ts';
 import { datasourceGrants, datasourceRecords } from '#storage/records/datasources.ts';
 import type { Store } from '#storage/store.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
+import { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { Retention } from '#src/retention/retention.ts';
 import { RunRetention } from '#src/retention/run-retention.ts';
 import { VersionRetention } from '#src/retention/version-retention.ts';

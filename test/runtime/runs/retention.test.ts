@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
-import { AuditTrail } from '#src/audit/audit-trail.ts';
 import { atOnce } from '#src/base/async/slices.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { type AssetId, newId, type RunId, type SessionId, type WorkspaceId } from '#src/base/ids.ts';
 import { encodeVersion, putVersion } from '#src/notebook/notebook-versions.ts';
 import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { Retention } from '#src/retention/retention.ts';
 import { RunRetention } from '#src/retention/run-retention.ts';
 import { VersionRetention } from '#src/retention/version-retention.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
-import { ExpiryAlarm } from '#src/auth/expiry-alarm.ts';
+import { ExpiryAlarm } from '#src/people/auth/expiry-alarm.ts';
 
 /** An alarm that uses a clock which the test sets; `rings` has the times at which it rang. */
 function alarmOf(t: TestContext) {

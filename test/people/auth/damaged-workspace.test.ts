@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { join as joinPath } from 'node:path';
 import test from 'node:test';
-import { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
 import { withNewKey } from '#src/datasource/keys/keyring.ts';
 import { listSealedBy, putSealed, reseal, unlinkSealed } from '#src/datasource/keys/sealed-connections.ts';
+import { WorkspaceDeletion } from '#src/people/auth/workspace-deletion.ts';
 import { ALONE } from '#src/runtime/homes/cluster.ts';
 import { defineRecord } from '#storage/codec.ts';
 import { SYSTEM } from '#storage/keys.ts';

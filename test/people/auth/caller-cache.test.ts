@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { CallerCache, type KnownCaller } from '#src/auth/caller-cache.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/base/ids.ts';
+import { CallerCache, type KnownCaller } from '#src/people/auth/caller-cache.ts';
 
 test('a caller is found by its token and its workspace, until it is forgotten', () => {
   const cache = new CallerCache(10);

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { Authenticator } from '#src/auth/authenticator.ts';
-import { bootstrap } from '#src/auth/bootstrap.ts';
-import { Identity } from '#src/auth/identity.ts';
-import { Members } from '#src/auth/members.ts';
-import { AccessTokens } from '#src/auth/tokens.ts';
-import { Workspaces } from '#src/auth/workspaces.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import type { Role } from '#src/base/caller/role.ts';
 import { Secret } from '#src/base/caller/secret.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import type { Scope } from '#src/contract/wire/identity.ts';
+import { Authenticator } from '#src/people/auth/authenticator.ts';
+import { bootstrap } from '#src/people/auth/bootstrap.ts';
+import { Identity } from '#src/people/auth/identity.ts';
+import { Members } from '#src/people/auth/members.ts';
+import { AccessTokens } from '#src/people/auth/tokens.ts';
+import { Workspaces } from '#src/people/auth/workspaces.ts';
 import { openStore } from '#storage/open-store.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 

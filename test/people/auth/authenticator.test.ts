@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Authenticator } from '#src/auth/authenticator.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
+import { Authenticator } from '#src/people/auth/authenticator.ts';
 import { BOOTSTRAP_TOKEN, openIdentity, refusalOf, START_MS } from './identity-fixture.ts';
 
 test('a token and a workspace determine the caller', async (t) => {

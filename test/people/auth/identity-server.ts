@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { WorkspaceDeletion } from '#src/auth/workspace-deletion.ts';
 import { accessTokenRoutes } from '#src/http/routes/access-tokens.ts';
 import { memberRoutes } from '#src/http/routes/members.ts';
 import { workspaceRoutes } from '#src/http/routes/workspaces.ts';
 import { createServer } from '#src/http/server.ts';
+import { WorkspaceDeletion } from '#src/people/auth/workspace-deletion.ts';
 import { ALONE } from '#src/runtime/homes/cluster.ts';
 import { Removals } from '#storage/removals.ts';
 import { openIdentity } from './identity-fixture.ts';

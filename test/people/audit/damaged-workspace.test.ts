@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { AuditTrail } from '#src/audit/audit-trail.ts';
-import { type EndedQuery, QueryAudit } from '#src/audit/query-audit.ts';
+import { AuditTrail } from '#src/people/audit/audit-trail.ts';
+import { type EndedQuery, QueryAudit } from '#src/people/audit/query-audit.ts';
 import { auditedQueries } from '#storage/records/audit.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { damage } from '#test/support/store/damage.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { ProviderSignIn, type ProviderSignInOptions } from '#src/auth/provider/provider-sign-in.ts';
+import { ProviderSignIn, type ProviderSignInOptions } from '#src/people/auth/provider/provider-sign-in.ts';
 
 const CALLBACK = new URL('http://localhost/sign-in/callback');
 const ATTEMPT = { state: 's', nonce: 'n', verifier: 'v' };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { CommandLineSignIns } from '#src/auth/command-line-sign-ins.ts';
-import { AccessTokens } from '#src/auth/tokens.ts';
 import { AppError } from '#src/base/errors/errors.ts';
+import { CommandLineSignIns } from '#src/people/auth/command-line-sign-ins.ts';
+import { AccessTokens } from '#src/people/auth/tokens.ts';
 import { openIdentity } from './identity-fixture.ts';
 
 const TEN_MINUTES_MS = 10 * 60_000;

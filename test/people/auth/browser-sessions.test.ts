@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
-import { MAX_UNCHECKED_MS } from '#src/auth/authenticator.ts';
-import { BrowserSessions, MAX_SESSIONS_PER_USER } from '#src/auth/browser-sessions.ts';
-import { claimIn } from '#src/auth/provider/identity-provider.ts';
-import { rolesOf } from '#src/auth/provider/provider-accounts.ts';
 import type { TokenId } from '#src/base/ids.ts';
+import { MAX_UNCHECKED_MS } from '#src/people/auth/authenticator.ts';
+import { BrowserSessions, MAX_SESSIONS_PER_USER } from '#src/people/auth/browser-sessions.ts';
+import { claimIn } from '#src/people/auth/provider/identity-provider.ts';
+import { rolesOf } from '#src/people/auth/provider/provider-accounts.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import {
   accessTokenRecords,

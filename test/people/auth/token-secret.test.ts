@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { bearerToken, newTokenSecret } from '#src/auth/token-secret.ts';
+import { bearerToken, newTokenSecret } from '#src/people/auth/token-secret.ts';
 
 test('a bearer token has 16 to 256 visible characters of ASCII', () => {
   const taken = (token: string) => bearerToken(`Bearer ${token}`) === token;

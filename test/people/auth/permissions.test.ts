@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ACTIONS, authorize, reaches } from '#src/auth/permissions.ts';
 import type { Role } from '#src/base/caller/role.ts';
 import { SCOPES } from '#src/contract/wire/identity.ts';
+import { ACTIONS, authorize, reaches } from '#src/people/auth/permissions.ts';
 import { principalWith, refusalOf } from './identity-fixture.ts';
 
 const ROLES: readonly Role[] = ['viewer', 'editor', 'owner'];

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'node:test';
-import { IdentityProvider, ProviderFailure } from '#src/auth/provider/identity-provider.ts';
-import { ProviderChecks, type ProviderChecksOptions } from '#src/auth/provider/provider-checks.ts';
 import { Secret } from '#src/base/caller/secret.ts';
+import { IdentityProvider, ProviderFailure } from '#src/people/auth/provider/identity-provider.ts';
+import { ProviderChecks, type ProviderChecksOptions } from '#src/people/auth/provider/provider-checks.ts';
 
 const EVERY_MS = 30_000;
 

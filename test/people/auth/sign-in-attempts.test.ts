@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { ATTEMPT_S, SignInAttempts } from '#src/auth/provider/sign-in-attempts.ts';
+import { ATTEMPT_S, SignInAttempts } from '#src/people/auth/provider/sign-in-attempts.ts';
 
 const ATTEMPT = { state: 's'.repeat(43), nonce: 'n'.repeat(43), verifier: 'v'.repeat(43), to: '/n/nb_1/' };
 const [FIRST, SECOND] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join as pathOf } from 'node:path';
 import { test } from 'node:test';
-import { AccessTokens } from '#src/auth/tokens.ts';
 import { SCOPES } from '#src/contract/wire/identity.ts';
+import { AccessTokens } from '#src/people/auth/tokens.ts';
 import { BOOTSTRAP_TOKEN, openIdentity, refusalOf, START } from './identity-fixture.ts';
 
 const CONNECT = ['workspaceRuntime:connect'] as const;

@@ -6,11 +6,11 @@ import { appendFileSync, existsSync, readFileSync, renameSync, statSync, writeFi
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { AuditForwarding } from '#src/audit/audit-forwarding.ts';
-import { openReceiver } from '#src/audit/audit-receiver.ts';
-import { AuditTrail } from '#src/audit/audit-trail.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/base/ids.ts';
 import type { AuditEntry } from '#src/contract/wire/audit.ts';
+import { AuditForwarding } from '#src/people/audit/audit-forwarding.ts';
+import { openReceiver } from '#src/people/audit/audit-receiver.ts';
+import { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { Shell } from '#test/cli/troupe-process.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { eventually } from '#test/support/processes.ts';

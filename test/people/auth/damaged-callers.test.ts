@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { join as joinPath } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { Identity } from '#src/auth/identity.ts';
 import { AppError } from '#src/base/errors/errors.ts';
+import { Identity } from '#src/people/auth/identity.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { accessTokenRecords, workspaceRecords, workspaceTokens } from '#storage/records/identity.ts';
 import { damage } from '#test/support/store/damage.ts';

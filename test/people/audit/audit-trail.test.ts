@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import type { TokenId, UserId, WorkspaceId } from '#src/base/ids.ts';
 import {
   type AuditContext,
   type AuditQuery,
   AuditTrail,
   MAX_CHANGES,
   MAX_QUERIES,
-} from '#src/audit/audit-trail.ts';
-import { type EndedQuery, QueryAudit } from '#src/audit/query-audit.ts';
-import type { TokenId, UserId, WorkspaceId } from '#src/base/ids.ts';
+} from '#src/people/audit/audit-trail.ts';
+import { type EndedQuery, QueryAudit } from '#src/people/audit/query-audit.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 

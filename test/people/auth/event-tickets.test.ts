@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EventTickets, slotOfTicket } from '#src/auth/event-tickets.ts';
+import { EventTickets, slotOfTicket } from '#src/people/auth/event-tickets.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import { BOOTSTRAP_TOKEN, openIdentity, refusalOf } from './identity-fixture.ts';
 

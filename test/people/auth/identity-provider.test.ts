@@ -4,7 +4,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test, { type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { IdentityProvider, type ProviderSettings } from '#src/auth/provider/identity-provider.ts';
+import { IdentityProvider, type ProviderSettings } from '#src/people/auth/provider/identity-provider.ts';
 
 const SETTINGS: Omit<ProviderSettings, 'oidcIssuer'> = {
   oidcClientId: 'troupe',
