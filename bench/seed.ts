@@ -3,8 +3,8 @@
 import { Secret } from '#src/base/caller/secret.ts';
 import type { EnvironmentId, NotebookId, RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { newId } from '#src/base/ids.ts';
-import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts';
-import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { SavedNotebooks } from '#src/notebook/saved/saved-notebooks.ts';
+import { NotebookSessionPlaces } from '#src/notebook/sessions/notebook-session-places.ts';
 import { bootstrap } from '#src/people/auth/bootstrap.ts';
 import { Identity } from '#src/people/auth/identity.ts';
 import { addToIndex } from '#src/runtime/runs/run-lists.ts';

@@ -66,7 +66,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     types: ['src/runtime/actors', 'src/runtime/events', 'src/confined'],
   },
   // The page of a notebook in a browser: marimo's front end on a live session.
-  'src/pages': {
+  'src/notebook/pages': {
     values: [
       'src/base',
       'src/base/text/duration-text.ts',
@@ -118,7 +118,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/agent',
       'src/datasource',
       'src/workspace/packages',
-      'src/pages',
+      'src/notebook/pages',
       'src/mcp',
     ],
   },
@@ -224,7 +224,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/http',
         'src/maintenance',
       ],
-      ...['src/cluster', 'src/people/auth', 'src/runtime/runs', 'src/pages', 'src/confined/nodes'],
+      ...['src/cluster', 'src/people/auth', 'src/runtime/runs', 'src/notebook/pages', 'src/confined/nodes'],
     ],
     types: ['src/runtime/sessions', 'src/agent', 'src/mcp', 'src/base/config/config.ts'],
   },

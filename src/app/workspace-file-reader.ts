@@ -1,6 +1,6 @@
 import { AppError } from '#src/base/errors/errors.ts';
 import { mediaTypeOf } from '#src/http/reply/content-headers.ts';
-import type { ReadWorkspaceFile } from '#src/notebook/notebook-files.ts';
+import type { ReadWorkspaceFile } from '#src/notebook/saved/notebook-files.ts';
 import { readUpTo } from '#src/workspace/files/read-up-to.ts';
 import { WorkspaceFiles } from '#src/workspace/files/workspace-files.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';

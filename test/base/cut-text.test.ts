@@ -6,7 +6,7 @@ import { cut } from '#src/agent/tools/tool.ts';
 import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 import { compactPart, shortenText } from '#src/base/text/compact-text.ts';
 import { cutText, endOfText, placeAfter, placeToCut } from '#src/base/text/cut-text.ts';
-import { ConsoleTail } from '#src/notebook/console-tail.ts';
+import { ConsoleTail } from '#src/notebook/open/console-tail.ts';
 
 const TEXTS = ['', 'abc', '😀', 'a😀', '😀a', 'ba😀😀😀', '😀é€😀\n😀', 'x'.repeat(5) + '😀'.repeat(9)];
 

@@ -17,7 +17,7 @@ import {
 import { isReading } from '#src/datasource/query/statements.ts';
 import { requireJson } from '#src/http/edge/request-head.ts';
 import { isKnown } from '#src/http/reply/entity-tag.ts';
-import { fileStem } from '#src/notebook/file-stem.ts';
+import { fileStem } from '#src/notebook/saved/file-stem.ts';
 import { rolesOf } from '#src/people/auth/provider/provider-accounts.ts';
 
 const CHARS = 200_000;

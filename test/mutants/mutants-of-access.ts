@@ -7,7 +7,7 @@ export const MUTANTS_OF_ACCESS: readonly Mutant[] = [
     rule: 'rule 4',
     wrong:
       'A large change of a saved notebook is stored although a session was opened while it was prepared.',
-    file: 'src/notebook/saved-notebooks.ts',
+    file: 'src/notebook/saved/saved-notebooks.ts',
     before: '        check(updatedAt);\n        if (updatedAt !== before.updatedAt)',
     after: '        if (updatedAt !== before.updatedAt)',
   },
@@ -169,7 +169,7 @@ export const MUTANTS_OF_ACCESS: readonly Mutant[] = [
     name: 'secret-outlives-its-notebook',
     rule: 'rule 9',
     wrong: 'The sealed secrets of a notebook stay in the store when the notebook is deleted.',
-    file: 'src/notebook/notebook-secrets.ts',
+    file: 'src/notebook/saved/notebook-secrets.ts',
     before:
       '    for (const name of Object.keys(this.#stored(workspaceId, notebookId)))\n      this.#options.vault.remove(tx, workspaceId, sealedSecretName(notebookId, name));\n',
     after: '',

@@ -113,7 +113,7 @@ export const MUTANTS_OF_DATA: readonly Mutant[] = [
     name: 'large-output-in-an-event',
     rule: 'event 1',
     wrong: 'An event carries an output of more than 64 KiB instead of naming it.',
-    file: 'src/notebook/streamed-outputs.ts',
+    file: 'src/notebook/open/streamed-outputs.ts',
     before: '  const value = isLarge(data) ? { assetId: referenceTo(cellId, output) } : { data };',
     after:
       '  const value = isLarge(data) && data === null ? { assetId: referenceTo(cellId, output) } : { data };',

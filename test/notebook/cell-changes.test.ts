@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { CellOp } from '#src/confined/processes/kernel/messages.ts';
-import { CellChanges } from '#src/notebook/cell-changes.ts';
-import type { NotebookEvent } from '#src/notebook/cell-events.ts';
-import { NotebookView } from '#src/notebook/view.ts';
+import { CellChanges } from '#src/notebook/open/cell-changes.ts';
+import type { NotebookEvent } from '#src/notebook/open/cell-events.ts';
+import { NotebookView } from '#src/notebook/open/view.ts';
 import { cellOp, done, output, stderr, stdout, verdict } from './kernel-messages.ts';
 
 /** A notebook of two cells whose changes is flushed after each batch. */

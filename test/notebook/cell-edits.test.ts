@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { CellChange } from '#src/contract/wire/cell-changes.ts';
-import { planCellEdits } from '#src/notebook/cell-edits.ts';
-import { NotebookView } from '#src/notebook/view.ts';
+import { NotebookView } from '#src/notebook/open/view.ts';
+import { planCellEdits } from '#src/notebook/requests/cell-edits.ts';
 import { assertLinear } from '#test/support/growth.ts';
 
 const CELLS = 8000;

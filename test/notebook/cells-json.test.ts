@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { atOnce } from '#src/base/async/slices.ts';
-import { jsonOfCells, preparingCells, savedAgain } from '#src/notebook/cells-json.ts';
+import { jsonOfCells, preparingCells, savedAgain } from '#src/notebook/saved/cells-json.ts';
 
 const cell = (cell_id: string, code: string, options: Readonly<Record<string, unknown>> = {}) => ({
   cell_id,

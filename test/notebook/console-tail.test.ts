@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
-import { ConsoleTail, MAX_CONSOLE_END_CHARS } from '#src/notebook/console-tail.ts';
+import { ConsoleTail, MAX_CONSOLE_END_CHARS } from '#src/notebook/open/console-tail.ts';
 import { stderr, stdout } from './kernel-messages.ts';
 
 const LIMIT = MAX_CONSOLE_END_CHARS;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { DocumentChange } from '#src/confined/processes/kernel/messages.ts';
-import { applyTransaction } from '#src/notebook/document-changes.ts';
-import { NotebookView } from '#src/notebook/view.ts';
+import { applyTransaction } from '#src/notebook/open/document-changes.ts';
+import { NotebookView } from '#src/notebook/open/view.ts';
 import { SeededRandom } from '#test/support/random.ts';
 
 test('a new cell comes before or after its anchor, or last', () => {

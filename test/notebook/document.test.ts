@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { AppError } from '#src/base/errors/errors.ts';
-import { configOf, isCellId, normalizeSerialization, titleOf, withConfig } from '#src/notebook/document.ts';
+import {
+  configOf,
+  isCellId,
+  normalizeSerialization,
+  titleOf,
+  withConfig,
+} from '#src/notebook/saved/document.ts';
 
 test('an empty serialization is an empty notebook', () => {
   const empty = { version: '1', app: { options: {} }, cells: [], valid: true, ui_values: {} };

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { AppError } from '#src/base/errors/errors.ts';
 import type { CompletionResult } from '#src/confined/processes/kernel/messages.ts';
-import { ElementCalls, type ElementCallsOptions } from '#src/notebook/element-calls.ts';
-import { KernelAnswers } from '#src/notebook/kernel-answers.ts';
+import { KernelAnswers } from '#src/notebook/open/kernel-answers.ts';
+import { ElementCalls, type ElementCallsOptions } from '#src/notebook/requests/element-calls.ts';
 
 type Option = CompletionResult['options'][number];
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { fileStem } from '#src/notebook/file-stem.ts';
+import { fileStem } from '#src/notebook/saved/file-stem.ts';
 
 const STEMS: readonly (readonly [title: string | null, stem: string | undefined])[] = [
   ['Weather', 'Weather'],

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { FrontEndFiles, type Installed } from '#src/notebook/front-end-files.ts';
+import { FrontEndFiles, type Installed } from '#src/notebook/pages/front-end-files.ts';
 
 /** A folder like that of marimo's package, next to a file that must not be served. */
 function install(t: TestContext): Installed {

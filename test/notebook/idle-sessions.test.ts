@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import { IdleSessions, type IdleSessionsOptions } from '#src/notebook/idle-sessions.ts';
+import { IdleSessions, type IdleSessionsOptions } from '#src/notebook/sessions/idle-sessions.ts';
 
 const LONG_AGO = Number.NEGATIVE_INFINITY;
 

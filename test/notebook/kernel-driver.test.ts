@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { createActor } from 'xstate';
 import type { Kernel, KernelSink } from '#src/confined/processes/kernel/kernel.ts';
-import { kernelDriver } from '#src/notebook/kernel-driver.ts';
-import type { LiveNotebook } from '#src/notebook/live-notebook.ts';
-import type { WorkPlan } from '#src/notebook/work/work-plan.ts';
-import { WorkSlot } from '#src/notebook/work/work-slot.ts';
+import { kernelDriver } from '#src/notebook/open/kernel-driver.ts';
+import type { LiveNotebook } from '#src/notebook/open/live-notebook.ts';
+import type { WorkPlan } from '#src/notebook/open/work-plan.ts';
+import { WorkSlot } from '#src/notebook/open/work-slot.ts';
 import { done } from './kernel-messages.ts';
 
 const WORK = { kind: 'run', id: 'run_1' } as const;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { codesIn } from '#src/notebook/large-messages.ts';
+import { codesIn } from '#src/notebook/open/large-messages.ts';
 
 test('the code in a document change is found among all other members of the message', () => {
   const changes = [

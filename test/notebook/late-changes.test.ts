@@ -4,8 +4,8 @@ import test from 'node:test';
 import { MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import { NotebookSecrets } from '#src/notebook/notebook-secrets.ts';
-import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { NotebookSecrets } from '#src/notebook/saved/notebook-secrets.ts';
+import { SavedNotebooks } from '#src/notebook/saved/saved-notebooks.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { addWorkspaces, temporaryStore } from '#test/support/store/temporary-store.ts';
 

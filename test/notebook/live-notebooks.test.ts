@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
-import { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
-import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
-import { keepOutputs, widgetsOf } from '#src/notebook/saved-outputs.ts';
+import { LiveNotebooks } from '#src/notebook/open/live-notebooks.ts';
+import { SavedNotebooks } from '#src/notebook/saved/saved-notebooks.ts';
+import { keepOutputs, widgetsOf } from '#src/notebook/saved/saved-outputs.ts';
 import { SessionStream } from '#src/runtime/events/session-stream.ts';
 import { addWorkspaces, temporaryStore } from '#test/support/store/temporary-store.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { type AssetId, newId, type SessionId, type WorkspaceId } from '#src/base/ids.ts';
-import { NOTEBOOK, NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
-import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { NOTEBOOK, NotebookDeletion } from '#src/notebook/requests/notebook-deletion.ts';
+import { SavedNotebooks } from '#src/notebook/saved/saved-notebooks.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
 import { RunRepository } from '#src/runtime/runs/run-repository.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { timeText, type WorkspaceId } from '#src/base/ids.ts';
-import { NotebookSessionPlaces } from '#src/notebook/notebook-session-places.ts';
+import { NotebookSessionPlaces } from '#src/notebook/sessions/notebook-session-places.ts';
 import { sessionPlaces } from '#storage/records/sessions.ts';
 import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
 

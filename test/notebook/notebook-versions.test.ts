@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { newId, timeOfId, type WorkspaceId } from '#src/base/ids.ts';
 import { MAX_VERSIONS, MAX_VERSIONS_BYTES, VERSION_MS } from '#src/base/version-limits.ts';
-import type { NotebookDocument } from '#src/notebook/document.ts';
-import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import type { NotebookDocument } from '#src/notebook/saved/document.ts';
+import { SavedNotebooks } from '#src/notebook/saved/saved-notebooks.ts';
 import { notebookVersionContents, notebookVersions } from '#storage/records/notebooks.ts';
 import { addWorkspaces, temporaryStore } from '#test/support/store/temporary-store.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import { SavedNotebooks } from '#src/notebook/saved/saved-notebooks.ts';
 import { notebookSummaries } from '#storage/records/notebooks.ts';
 import { addWorkspaces, temporaryStore } from '#test/support/store/temporary-store.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { PendingEdits } from '#src/notebook/pending-edits.ts';
+import { PendingEdits } from '#src/notebook/open/pending-edits.ts';
 
 const create = (cellId: string, code: string) =>
   ({ type: 'create-cell', cellId, code, name: '', config: {}, before: null, after: null }) as const;

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createActor } from 'xstate';
 import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';
-import { kernelDriver } from '#src/notebook/kernel-driver.ts';
+import { kernelDriver } from '#src/notebook/open/kernel-driver.ts';
 import { startTestHost } from '#test/confined/kernel-fixture.ts';
 import { text } from '#test/runtime/events/recording-sink.ts';
 import { eventually } from '#test/support/processes.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { withReferences } from '#src/notebook/public-files.ts';
+import { withReferences } from '#src/notebook/saved/public-files.ts';
 import { assertLinear } from '#test/support/growth.ts';
 
 /** Returns HTML with each reference to a public file in brackets. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
-import { sessionRecord } from '#src/notebook/notebook-session-record.ts';
-import { type RecordParts, SessionJson } from '#src/notebook/session-json.ts';
-import { NotebookView } from '#src/notebook/view.ts';
+import { NotebookView } from '#src/notebook/open/view.ts';
+import { sessionRecord } from '#src/notebook/sessions/notebook-session-record.ts';
+import { type RecordParts, SessionJson } from '#src/notebook/sessions/session-json.ts';
 import { open, ready, startSession } from '#test/machines/session-fixture.ts';
 import { cellOp, done, verdict } from './kernel-messages.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { UiValues } from '#src/notebook/ui-values.ts';
+import { UiValues } from '#src/notebook/open/ui-values.ts';
 
 test('the last value of each element is kept, and the values of a cell that runs again are forgotten', () => {
   const values = new UiValues();

@@ -1,5 +1,5 @@
 import type { NotebookId, SessionId, WorkspaceId } from '#src/base/ids.ts';
-import { LiveNotebook } from '#src/notebook/live-notebook.ts';
+import { LiveNotebook } from '#src/notebook/open/live-notebook.ts';
 import { SessionStream, type SessionStreamOptions } from '#src/runtime/events/session-stream.ts';
 
 /** Returns an open notebook that has neither a kernel nor storage, and its event stream. `codes` are by cell id. */

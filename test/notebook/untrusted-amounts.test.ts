@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { applyTransaction } from '#src/notebook/document-changes.ts';
-import { charsOfValue, MAX_HELD_CHARS } from '#src/notebook/held-chars.ts';
-import { NotebookView, type ViewCell } from '#src/notebook/view.ts';
+import { applyTransaction } from '#src/notebook/open/document-changes.ts';
+import { charsOfValue, MAX_HELD_CHARS } from '#src/notebook/open/held-chars.ts';
+import { NotebookView, type ViewCell } from '#src/notebook/open/view.ts';
 import { CountedList } from './counted-list.ts';
 import { cellOp, done, output, stderr, stdout, verdict } from './kernel-messages.ts';
 

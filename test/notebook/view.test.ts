@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { CellStatus } from '#src/confined/processes/kernel/messages.ts';
 import type { ShownStatus } from '#src/contract/wire/session.ts';
-import { NotebookView, shownStatus, type ViewCell } from '#src/notebook/view.ts';
+import { NotebookView, shownStatus, type ViewCell } from '#src/notebook/open/view.ts';
 import { cellOp, done, errorOutput, output, stdout, verdict } from './kernel-messages.ts';
 
 test('a new cell is stale, has no output, and has not run', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { MAX_WAITING, WaitingLine } from '#src/notebook/waiting-line.ts';
+import { MAX_WAITING, WaitingLine } from '#src/notebook/requests/waiting-line.ts';
 import { deferred } from '#test/support/deferred.ts';
 
 test('requests take their turns in order, even after a failed one, and two notebooks do not wait for each other', async () => {

@@ -1,4 +1,4 @@
-import { configOf } from '#src/notebook/document.ts';
+import { configOf } from '#src/notebook/saved/document.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { type Owner, startServer } from '#test/support/server-fixture.ts';

@@ -154,7 +154,7 @@ interface PageConnection {
 }
 
 /**
- * The connection of marimo's page in the frame, as that page tells it (src/pages/page-connection.ts). Any script there may send the
+ * The connection of marimo's page in the frame, as that page tells it (src/notebook/pages/page-connection.ts). Any script there may send the
  * message, so it only changes what the bar says. After a restart of the kernel that page asks to be loaded again (page-restarts.ts).
  */
 function useConnection(frame: { readonly current: HTMLIFrameElement | null }): PageConnection {

@@ -1,5 +1,5 @@
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
-import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
+import type { FrontEndFiles } from '#src/notebook/pages/front-end-files.ts';
 import { sharedDocument } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

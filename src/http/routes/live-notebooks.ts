@@ -2,9 +2,9 @@ import type { Principal } from '#src/base/caller/principal.ts';
 import type { AppError } from '#src/base/errors/errors.ts';
 import { DEFAULT_CALL_S, type FunctionResult, type UiValuesResult } from '#src/contract/wire/interaction.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
-import type { ElementCalls } from '#src/notebook/element-calls.ts';
-import type { NotebookEdits } from '#src/notebook/notebook-edits.ts';
-import type { NotebookSessions } from '#src/notebook/notebook-sessions.ts';
+import type { ElementCalls } from '#src/notebook/requests/element-calls.ts';
+import type { NotebookEdits } from '#src/notebook/requests/notebook-edits.ts';
+import type { NotebookSessions } from '#src/notebook/sessions/notebook-sessions.ts';
 import { defer, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 

@@ -1,7 +1,7 @@
 import { AppError } from '#src/base/errors/errors.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
-import type { NotebookPanels } from '#src/pages/notebook-panels.ts';
-import type { PanelRequest } from '#src/pages/panel.ts';
+import type { NotebookPanels } from '#src/notebook/pages/notebook-panels.ts';
+import type { PanelRequest } from '#src/notebook/pages/panel.ts';
 import { readForm } from '../edge/form-body.ts';
 import { auditContextOf } from '../handlers/audited-routes.ts';
 import { attachment } from '../reply/content-headers.ts';

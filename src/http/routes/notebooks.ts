@@ -4,11 +4,11 @@ import { MAX_VERSIONS, MAX_VERSIONS_BYTES, VERSION_MS } from '#src/base/version-
 import { SECRET_NAME } from '#src/contract/wire/notebook.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
-import type { FrontEndFiles } from '#src/notebook/front-end-files.ts';
-import type { NotebookDeletion } from '#src/notebook/notebook-deletion.ts';
-import type { ImportedNotebook, NotebookFiles, WritableFormat } from '#src/notebook/notebook-files.ts';
-import type { NotebookSecrets } from '#src/notebook/notebook-secrets.ts';
-import type { SavedNotebooks } from '#src/notebook/saved-notebooks.ts';
+import type { FrontEndFiles } from '#src/notebook/pages/front-end-files.ts';
+import type { NotebookDeletion } from '#src/notebook/requests/notebook-deletion.ts';
+import type { ImportedNotebook, NotebookFiles, WritableFormat } from '#src/notebook/saved/notebook-files.ts';
+import type { NotebookSecrets } from '#src/notebook/saved/notebook-secrets.ts';
+import type { SavedNotebooks } from '#src/notebook/saved/saved-notebooks.ts';
 import { publicOriginOf } from '../edge/origin.ts';
 import { attachment } from '../reply/content-headers.ts';
 import { requireState, tagged, unlessKnown, versionTag } from '../reply/entity-tag.ts';

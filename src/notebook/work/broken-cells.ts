@@ -2,8 +2,8 @@ import { shortenText } from '#src/base/text/compact-text.ts';
 import type { CellError } from '#src/confined/processes/kernel/messages.ts';
 import { errorMessage } from '#src/contract/outputs/error-text.ts';
 import type { RawOutput } from '#src/runtime/runs/run-output.ts';
-import { labelsOf } from '../cell-label.ts';
-import type { NotebookView, ViewCell } from '../view.ts';
+import { labelsOf } from '../open/cell-label.ts';
+import type { NotebookView, ViewCell } from '../open/view.ts';
 import { OF_ONE_CELL } from './execution-request.ts';
 
 /** The most characters of a cell's error that messages of dependent cells quote. */

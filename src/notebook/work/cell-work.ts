@@ -1,10 +1,10 @@
 import type { WorkEnd } from '#machines/notebook-session.ts';
 import { type TraceContext, traceparentOf } from '#src/base/tracing/trace-context.ts';
 import type { CellResult } from '#src/contract/wire/run.ts';
-import type { LiveNotebook } from '../live-notebook.ts';
-import type { NotebookView } from '../view.ts';
+import type { LiveNotebook } from '../open/live-notebook.ts';
+import type { NotebookView } from '../open/view.ts';
+import type { WorkPlan } from '../open/work-plan.ts';
 import { RunRecorder } from './run-recorder.ts';
-import type { WorkPlan } from './work-plan.ts';
 
 export interface CellsEnd extends WorkEnd {
   /** How each cell ended, in the order in which they ran. */

@@ -6,13 +6,13 @@ import type { EventData } from '#src/contract/wire/events.ts';
 import type { CodeError, CodeResult } from '#src/contract/wire/session.ts';
 import { unbundle } from '#src/runtime/runs/run-output.ts';
 import type { Store } from '#storage/store.ts';
-import { ConsoleTail } from '../console-tail.ts';
-import { configOf, isCellId } from '../document.ts';
-import type { LiveNotebook } from '../live-notebook.ts';
-import { keepOutputs } from '../saved-outputs.ts';
-import { streamedResult } from '../streamed-outputs.ts';
-import { SCRATCH } from '../view.ts';
-import type { WorkPlan } from './work-plan.ts';
+import { ConsoleTail } from '../open/console-tail.ts';
+import type { LiveNotebook } from '../open/live-notebook.ts';
+import { streamedResult } from '../open/streamed-outputs.ts';
+import { SCRATCH } from '../open/view.ts';
+import type { WorkPlan } from '../open/work-plan.ts';
+import { configOf, isCellId } from '../saved/document.ts';
+import { keepOutputs } from '../saved/saved-outputs.ts';
 
 /**
  * How much of each channel is kept at its beginning and at its end. The event stream has the whole

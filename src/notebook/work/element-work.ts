@@ -3,10 +3,10 @@ import type { ElementCommand } from '#src/confined/processes/kernel/kernel.ts';
 import type { ElementFailure, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import type { CellResult } from '#src/contract/wire/run.ts';
 import type { Store } from '#storage/store.ts';
-import type { LiveNotebook } from '../live-notebook.ts';
-import { keepOutputs } from '../saved-outputs.ts';
+import type { LiveNotebook } from '../open/live-notebook.ts';
+import type { WorkPlan } from '../open/work-plan.ts';
+import { keepOutputs } from '../saved/saved-outputs.ts';
 import { RESULT_OF } from './run-recorder.ts';
-import type { WorkPlan } from './work-plan.ts';
 
 /** How the work of a command of a UI element has ended. */
 export interface ElementEnd extends WorkEnd {

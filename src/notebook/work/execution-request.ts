@@ -4,10 +4,10 @@ import { AppError, type Violation } from '#src/base/errors/errors.ts';
 import type { CellError } from '#src/confined/processes/kernel/messages.ts';
 import { errorMessage } from '#src/contract/outputs/error-text.ts';
 import type { ExecutionRequest as SentExecution } from '#src/contract/wire/run.ts';
-import { requireCurrent } from '../current-state.ts';
-import { type CellConfig, configOf } from '../document.ts';
-import type { LiveNotebook } from '../live-notebook.ts';
-import type { NotebookView } from '../view.ts';
+import { requireCurrent } from '../open/current-state.ts';
+import type { LiveNotebook } from '../open/live-notebook.ts';
+import type { NotebookView } from '../open/view.ts';
+import { type CellConfig, configOf } from '../saved/document.ts';
 
 export interface RequestedCell {
   readonly cellId: string;

@@ -1,5 +1,5 @@
 import type { KernelMessage } from '#src/confined/processes/kernel/messages.ts';
-import type { NotebookView } from '../view.ts';
+import type { NotebookView } from '../open/view.ts';
 
 /** How long text waits until it is stored. A run that ends earlier stores none before its end. */
 const SAVE_AFTER_MS = 1000;

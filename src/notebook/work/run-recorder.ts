@@ -14,8 +14,8 @@ import { errorMessage } from '#src/contract/outputs/error-text.ts';
 import type { CellResult, OutputPart, RunOutput, TerminalStatus } from '#src/contract/wire/run.ts';
 import type { PrintedText } from '#src/runtime/runs/printed-text.ts';
 import { OutputShelf, omittedTextWarning } from '#src/runtime/runs/run-output.ts';
-import { labelOf, labelsOf } from '../cell-label.ts';
-import type { NotebookView, ViewCell } from '../view.ts';
+import { labelOf, labelsOf } from '../open/cell-label.ts';
+import type { NotebookView, ViewCell } from '../open/view.ts';
 import { brokenOutputs } from './broken-cells.ts';
 
 /** A run's failure; `cells` are the ones at fault. */

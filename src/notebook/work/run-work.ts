@@ -6,13 +6,13 @@ import type { CacheMode, RunOutput } from '#src/contract/wire/run.ts';
 import { OutputShelf } from '#src/runtime/runs/run-output.ts';
 import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
 import type { Store } from '#storage/store.ts';
-import { configOf } from '../document.ts';
-import type { LiveNotebook } from '../live-notebook.ts';
-import { keepOutputs } from '../saved-outputs.ts';
+import type { LiveNotebook } from '../open/live-notebook.ts';
+import type { WorkPlan } from '../open/work-plan.ts';
+import { configOf } from '../saved/document.ts';
+import { keepOutputs } from '../saved/saved-outputs.ts';
 import { codesOf } from './cell-work.ts';
 import { PrintedWatch } from './printed-watch.ts';
 import { type ErrorHint, RunRecorder } from './run-recorder.ts';
-import type { WorkPlan } from './work-plan.ts';
 
 export interface RunWorkOptions {
   readonly runId: RunId;

@@ -1,10 +1,10 @@
 import type { Work } from '#machines/notebook-session.ts';
 import { newId } from '#src/base/ids.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
-import type { LiveNotebook } from '../live-notebook.ts';
-import type { LiveNotebooks } from '../live-notebooks.ts';
-import type { NotebookSessionActors } from '../notebook-session-actors.ts';
-import type { WorkPlan } from './work-plan.ts';
+import type { LiveNotebook } from '../open/live-notebook.ts';
+import type { LiveNotebooks } from '../open/live-notebooks.ts';
+import type { WorkPlan } from '../open/work-plan.ts';
+import type { NotebookSessionActors } from '../sessions/notebook-session-actors.ts';
 
 /** Work whose caller waits for its result, unlike a run, which has a record. */
 export interface CallOptions {

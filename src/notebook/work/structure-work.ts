@@ -1,5 +1,5 @@
 import type { CellError } from '#src/confined/processes/kernel/messages.ts';
-import type { WorkPlan } from './work-plan.ts';
+import type { WorkPlan } from '../open/work-plan.ts';
 
 /** Structural errors by cell, for the requested cells and all cells that these depend on. */
 export type StructuralErrors = ReadonlyMap<string, readonly CellError[]>;

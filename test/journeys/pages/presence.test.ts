@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import type { BrowserContext, Page } from 'playwright-core';
 import type { NotebookPresence } from '#src/contract/wire/presence.ts';
-import { MAX_CHANGED_CELLS, MAX_PEOPLE } from '#src/pages/presence.ts';
+import { MAX_CHANGED_CELLS, MAX_PEOPLE } from '#src/notebook/pages/presence.ts';
 import { NARROW, notebookIn, openBrowser, type WatchedPage, withoutBrowser } from '#test/support/browser.ts';
 import { addMember, type TestMember } from '#test/support/members.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

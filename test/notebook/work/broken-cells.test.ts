@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { CellError } from '#src/confined/processes/kernel/messages.ts';
-import type { VariableGraph } from '#src/notebook/dependencies.ts';
-import { NotebookView } from '#src/notebook/view.ts';
+import type { VariableGraph } from '#src/notebook/open/dependencies.ts';
+import { NotebookView } from '#src/notebook/open/view.ts';
 import { brokenOutputs } from '#src/notebook/work/broken-cells.ts';
 import { CountedList } from '../counted-list.ts';
 import { done, verdict } from '../kernel-messages.ts';

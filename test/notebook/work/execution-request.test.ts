@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { AppError } from '#src/base/errors/errors.ts';
 import type { CellError } from '#src/confined/processes/kernel/messages.ts';
-import { NotebookView } from '#src/notebook/view.ts';
+import { NotebookView } from '#src/notebook/open/view.ts';
 import { executionOf, refuseStructuralErrors, requestedCells } from '#src/notebook/work/execution-request.ts';
 
 test('a request edits when it brings code or settings, even empty ones', () => {

@@ -1,5 +1,5 @@
 import type { BridgeDone, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
-import { NotebookView } from '#src/notebook/view.ts';
+import { NotebookView } from '#src/notebook/open/view.ts';
 import { RunRecorder } from '#src/notebook/work/run-recorder.ts';
 
 /** Returns the view of a notebook with the cells a, b, c and d. */

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Work } from '#machines/notebook-session.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { LiveNotebooks } from '#src/notebook/live-notebooks.ts';
-import type { NotebookSessionActors } from '#src/notebook/notebook-session-actors.ts';
+import type { LiveNotebooks } from '#src/notebook/open/live-notebooks.ts';
+import { WorkSlot } from '#src/notebook/open/work-slot.ts';
+import type { NotebookSessionActors } from '#src/notebook/sessions/notebook-session-actors.ts';
 import { type CallOptions, SessionWork } from '#src/notebook/work/session-work.ts';
-import { WorkSlot } from '#src/notebook/work/work-slot.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
 
 const SESSION: ActorId = { workspaceId: 'ws_1' as WorkspaceId, id: 'nb_1' };

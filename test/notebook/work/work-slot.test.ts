@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';
-import type { WorkPlan } from '#src/notebook/work/work-plan.ts';
-import { WorkSlot } from '#src/notebook/work/work-slot.ts';
+import type { WorkPlan } from '#src/notebook/open/work-plan.ts';
+import { WorkSlot } from '#src/notebook/open/work-slot.ts';
 import { done } from '../kernel-messages.ts';
 
 const FIRST = { kind: 'run', id: 'run_1' } as const;

@@ -89,7 +89,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'a run that is cancelled before its kernel has a command of it never begins',
     edits: [
       {
-        module: '#src/notebook/work/work-slot.ts',
+        module: '#src/notebook/open/work-slot.ts',
         from: "inFlight.phase = { name: 'held', isCancelled: true };",
         to: '',
       },
@@ -100,7 +100,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'a cancelled run begins no further command (d0dc0a6b)',
     edits: [
       {
-        module: '#src/notebook/work/work-slot.ts',
+        module: '#src/notebook/open/work-slot.ts',
         from: 'done.error === null && !done.interrupted && !phase.isCancelled',
         to: 'done.error === null && !done.interrupted',
       },
@@ -111,7 +111,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'a kernel gets code that was sent with a key only once the run is on disk (1c26b891)',
     edits: [
       {
-        module: '#src/notebook/executions.ts',
+        module: '#src/notebook/requests/executions.ts',
         from: 'waitsForCommit: context.idempotencyKey !== undefined,',
         to: 'waitsForCommit: false,',
       },
@@ -261,7 +261,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'a notebook is replaced only if it is the one that the writer has read',
     edits: [
       {
-        module: '#src/notebook/saved-notebooks.ts',
+        module: '#src/notebook/saved/saved-notebooks.ts',
         from: 'if (!isSameInstant(updatedAt, expectedUpdatedAt))',
         to: 'if (false)',
       },
@@ -272,7 +272,7 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'a session that closes releases its environment',
     edits: [
       {
-        module: '#src/notebook/notebook-session-actors.ts',
+        module: '#src/notebook/sessions/notebook-session-actors.ts',
         from: 'store.decide(() => environments.tell({ workspaceId, id: environmentId }, detach));',
         to: '',
       },

@@ -1,5 +1,5 @@
 """Gives elements the files that pages have sent to the server. In the value of a `mo.ui.file`, such a file is `upload:` and its id in
-place of base64 (`src/pages/page-element-files.ts`). It is in a hidden folder of the working directory, and is removed once it is read:
+place of base64 (`src/notebook/pages/page-element-files.ts`). It is in a hidden folder of the working directory, and is removed once it is read:
 the bytes are in the value of the element then, as in marimo's own server.
 """
 

@@ -10,7 +10,7 @@ LATEST = ("variable-values", "data-source-connections", "storage-namespaces")
 MAX_DATASETS = 64
 MAX_MODEL_UPDATES = 32  # before the updates of a widget are merged into its first state
 MAX_BYTES = 16 << 20
-# The state of all widgets that is saved with the outputs of a notebook, as JSON (src/notebook/saved-outputs.ts).
+# The state of all widgets that is saved with the outputs of a notebook, as JSON (src/notebook/saved/saved-outputs.ts).
 MAX_SAVED_BYTES = 8 << 20
 # marimo's kernel takes no code or style of a widget from a page.
 CODE_OF_WIDGETS = ("_esm", "_css")

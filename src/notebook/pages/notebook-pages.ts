@@ -1,0 +1,291 @@
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { allows } from '#src/base/caller/page-access.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
+import type { Log } from '#src/base/log/log.ts';
+import { ShapeError } from '#src/confined/processes/json-shape.ts';
+import type { AuditedChange } from '#src/people/audit/audit-trail.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
+import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
+import type { ElementFiles } from '#src/workspace/files/element-files.ts';
+import type { Store } from '#storage/store.ts';
+import type { LiveNotebook } from '../open/live-notebook.ts';
+import type { LiveNotebooks } from '../open/live-notebooks.ts';
+import type { Executions } from '../requests/executions.ts';
+import { titleOf } from '../saved/document.ts';
+import type { ExportRequest, NotebookFile } from '../saved/notebook-files.ts';
+import type { NotebookSecrets } from '../saved/notebook-secrets.ts';
+import type { NotebookSessionActors } from '../sessions/notebook-session-actors.ts';
+import { statusOf } from '../sessions/notebook-session-record.ts';
+import type { NotebookSessions } from '../sessions/notebook-sessions.ts';
+import { elementWork } from '../work/element-work.ts';
+import type { SessionWork } from '../work/session-work.ts';
+import type { Installed } from './front-end-files.ts';
+import { sentenceOfEnd } from './kernel-ends.ts';
+import { type PageDocument, type PageOptions, pageDocument } from './page-html.ts';
+import { PageHub, type PageHubPorts } from './page-hub.ts';
+import { PAGE_OPERATIONS, type PageAnswer } from './page-requests.ts';
+import type { PageStreamPorts } from './page-stream.ts';
+import type { PresencePorts } from './presence.ts';
+
+export interface NotebookPagesOptions {
+  readonly store: Store;
+  readonly sessions: NotebookSessions;
+  readonly actors: NotebookSessionActors;
+  readonly liveNotebooks: LiveNotebooks;
+  readonly work: SessionWork;
+  readonly executions: Executions;
+  /** Interrupts the present work of a session. */
+  readonly interrupt: (workspaceId: WorkspaceId, sessionId: string) => void;
+  readonly secrets: Pick<NotebookSecrets, 'list' | 'set'>;
+  /** Resolves with marimo's snippets of code. */
+  readonly snippets: (workspaceId: WorkspaceId) => Promise<unknown>;
+  /** Resolves with a saved notebook as a file. */
+  readonly exportAs: (
+    workspaceId: WorkspaceId,
+    notebookId: string,
+    request: ExportRequest,
+  ) => Promise<NotebookFile>;
+  /** Copies a saved notebook, and resolves with the id of the copy. */
+  readonly duplicate: (
+    workspaceId: WorkspaceId,
+    notebookId: string,
+    title: string | null,
+    userId: string,
+  ) => Promise<string>;
+  /** Returns the name of a member of a workspace; undefined when there is none. */
+  readonly nameOf: (workspaceId: WorkspaceId, userId: string) => string | undefined;
+  readonly agents: NotebookAgents;
+  readonly streams: PageStreamPorts;
+  readonly installed: () => Installed | undefined;
+  /** Other hosts from which pages may load everything but scripts and style sheets. */
+  readonly hosts: readonly string[];
+  /** How many seconds this server keeps a kernel that nobody uses. */
+  readonly idleTimeoutS: number;
+  /** Returns whether a workspace has a package with this name. */
+  readonly hasPackage: (workspaceId: WorkspaceId, name: string) => boolean;
+  /** The files that pages send to elements. */
+  readonly elementFiles: Pick<ElementFiles, 'remove'>;
+  /** The largest of them. */
+  readonly maxElementFileBytes: number;
+  readonly log: Pick<Log, 'error'>;
+}
+
+/** The agents of notebooks. Each notebook has one conversation at most. */
+export interface NotebookAgents {
+  /** Returns the open conversation of a notebook; null when there is none. */
+  of(workspaceId: WorkspaceId, notebookId: string): ReturnType<PresencePorts['agent']>;
+  /** Calls `changed` when the conversation of a notebook opens, closes, begins or ends its work. Returns a function that removes the listener. */
+  watch(workspaceId: WorkspaceId, notebookId: string, changed: () => void): () => void;
+}
+
+/** A request of a page, whose caller is known. */
+export interface PageRequest {
+  readonly principal: Principal;
+  readonly notebookId: string;
+  /** The path below the address of the page, such as `api/kernel/run`. */
+  readonly path: string;
+  readonly method: 'GET' | 'POST';
+  /** The id that the page has given itself. */
+  readonly pageId: string;
+  readonly body: unknown;
+  /** Returns the address at which an exported HTML page finds marimo's front end. */
+  readonly assetUrl: () => string;
+  /** Notes changes in the audit. */
+  readonly note: (...changes: readonly AuditedChange[]) => void;
+}
+
+/** The pages of notebooks in browsers: marimo's front end on live sessions. */
+export class NotebookPages {
+  readonly #options: NotebookPagesOptions;
+  readonly #hubs = new Map<string, PageHub>();
+
+  constructor(options: NotebookPagesOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves with the document of a page. Rejects with `not_found` and `session_closed`. */
+  async html(
+    principal: Principal,
+    notebookId: string,
+    where: Pick<PageOptions, 'address' | 'origin' | 'pageToken' | 'publicCode'>,
+  ): Promise<PageDocument> {
+    const { sessions, liveNotebooks, installed, hosts, maxElementFileBytes } = this.#options;
+    const { workspaceId } = principal;
+    const marimo = installed();
+    if (marimo === undefined) throw new AppError('unavailable', 'The kernel host has not started yet.');
+    await sessions.prepare(workspaceId, notebookId);
+    this.#requireOpen(workspaceId, notebookId);
+    const { mode } = sessions.record(workspaceId, notebookId);
+    const { serialization } = liveNotebooks.of({ workspaceId, id: notebookId }).document;
+    return pageDocument({
+      ...where,
+      hosts,
+      maxElementFileBytes,
+      title: titleOf(serialization) ?? 'notebook',
+      access: principal.pageAccess ?? 'view',
+      isApp: mode === 'run',
+      appOptions: serialization.app.options,
+      installed: marimo,
+    });
+  }
+
+  /** Returns a function that attaches a page. Throws `not_found` and `session_closed`. */
+  follow(principal: Principal, notebookId: string, pageId: string): (sink: EventSink) => Subscription {
+    const { workspaceId, userId, pageAccess = 'view' } = principal;
+    const { sessions } = this.#options;
+    this.#requireOpen(workspaceId, notebookId);
+    const session = sessions.ensureAwake(workspaceId, notebookId);
+    const { mode } = sessions.record(workspaceId, notebookId);
+    return (sink) => this.#hubOf(session).attach({ pageId, userId }, pageAccess, mode, sink);
+  }
+
+  /** Returns a function that begins a stream of the people and the agent in a notebook. Throws `not_found` and `session_closed`. */
+  followPresence(principal: Principal, notebookId: string): (sink: EventSink) => Subscription {
+    const { workspaceId, userId, pageAccess: access = 'view' } = principal;
+    const { sessions } = this.#options;
+    this.#requireOpen(workspaceId, notebookId);
+    const session = sessions.ensureAwake(workspaceId, notebookId);
+    return (sink) => this.#hubOf(session).followPresence({ workspaceId, userId, access }, sink);
+  }
+
+  /**
+   * Carries out a request of a page. Throws `not_found` for a request that Troupe does not support,
+   * `role_too_low` when the access of the page is not sufficient, `session_not_editable` for a
+   * change of a notebook that its session runs as an app, and `invalid_request`.
+   */
+  answer(request: PageRequest): PageAnswer | Promise<PageAnswer> {
+    const { principal, notebookId, path, method, pageId, body, assetUrl, note } = request;
+    const { workspaceId, userId, pageAccess = 'view' } = principal;
+    const operation = PAGE_OPERATIONS.get(path);
+    if (operation?.method !== method) throw notFound();
+    this.#requireOpen(workspaceId, notebookId);
+    const { sessions, liveNotebooks, secrets, snippets, exportAs, duplicate, elementFiles } = this.#options;
+    if (!allows(pageAccess, operation.access))
+      throw new AppError('role_too_low', 'This page may look at the notebook and not change it.');
+    const session = sessions.ensureAwake(workspaceId, notebookId);
+    const live = liveNotebooks.of(session);
+    if (operation.access === 'edit' && sessions.record(workspaceId, notebookId).mode === 'run')
+      throw new AppError('session_not_editable', 'The session runs this notebook as an app.');
+    const context = {
+      hub: this.#hubOf(session),
+      live,
+      caller: { pageId, userId },
+      secrets: {
+        names: () => secrets.list(workspaceId, notebookId).map(({ name }) => name),
+        set(name: string, value: string) {
+          secrets.set(workspaceId, notebookId, { name, value, userId });
+          note({ action: 'notebook-secret.set', target: notebookId, detail: name, outcome: 'done' });
+        },
+      },
+      restart() {
+        sessions.hibernate(workspaceId, notebookId);
+        note({ action: 'session.restart', target: notebookId, outcome: 'done' });
+      },
+      async close() {
+        await sessions.close(workspaceId, notebookId, userId);
+        note({ action: 'session.close', target: notebookId, outcome: 'done' });
+      },
+      async duplicate(title: string | null) {
+        const id = await duplicate(workspaceId, notebookId, title, userId);
+        note({ action: 'notebook.copy-settings', target: notebookId, outcome: 'done' });
+        return id;
+      },
+      snippets: () => snippets(workspaceId),
+      discardFiles: (ids: readonly string[]) =>
+        elementFiles.remove({ workspaceId, sessionId: notebookId }, ids),
+      exportAs: (request: Omit<ExportRequest, 'assetUrl'>) =>
+        exportAs(workspaceId, notebookId, {
+          ...request,
+          assetUrl: request.format === 'html' ? assetUrl() : undefined,
+        }),
+    };
+    try {
+      return operation.handle(context, Object(body) as Readonly<Record<string, unknown>>);
+    } catch (error) {
+      if (error instanceof ShapeError) throw new AppError('invalid_request', error.message);
+      throw error;
+    }
+  }
+
+  #requireOpen(workspaceId: WorkspaceId, notebookId: string): void {
+    if (this.#options.sessions.isClosed(workspaceId, notebookId))
+      throw new AppError('session_closed', 'The session of this notebook is closed. Open it again first.');
+  }
+
+  #hubOf(session: ActorId): PageHub {
+    const { liveNotebooks, actors, agents } = this.#options;
+    const live = liveNotebooks.of(session);
+    const key = `${session.workspaceId}/${session.id}`;
+    const known = this.#hubs.get(key);
+    if (known !== undefined && live.follower === known) return known;
+    const { workspaceId, id } = session;
+    const watches = [
+      actors.watch(session, () => hub.wake()),
+      agents.watch(workspaceId, id, () => hub.agentChanged()),
+    ];
+    const hub: PageHub = new PageHub(live, this.#portsOf(session), () => {
+      for (const stop of watches) stop();
+      if (this.#hubs.get(key) === hub) this.#hubs.delete(key);
+    });
+    this.#hubs.set(key, hub);
+    return hub;
+  }
+
+  #portsOf(session: ActorId): PageHubPorts {
+    const { store, sessions, actors, work, liveNotebooks, executions, interrupt, log } = this.#options;
+    const { nameOf, agents, streams, idleTimeoutS, elementFiles, hasPackage } = this.#options;
+    const { workspaceId, id } = session;
+    return {
+      ...streams,
+      submit: (userId, cells) =>
+        executions.submit(
+          { workspaceId, userId: userId as Principal['userId'] },
+          id,
+          cells === 'all'
+            ? { type: 'all', structuralErrors: 'skip' }
+            : { type: 'cells', cells: [...cells], structuralErrors: 'skip' },
+          { leavesNotebook: true },
+        ),
+      element: (by, command) =>
+        work.call<void>(session, { kind: 'element', by, edits: false }, (_, resolve) =>
+          elementWork({ command, live: liveNotebooks.of(session), store, resolve: () => resolve() }),
+        ),
+      interrupt: () => interrupt(workspaceId, id),
+      hasPackage: (name) => hasPackage(workspaceId, name),
+      discardFiles: (ids) =>
+        unawaited(
+          elementFiles.remove({ workspaceId, sessionId: id }, ids),
+          'notebook-pages: the removal of files that no value names',
+        ),
+      isClosed: () => sessions.isClosed(workspaceId, id),
+      nameOf: (userId) => nameOf(workspaceId, userId) ?? userId,
+      agent: () => agents.of(workspaceId, id),
+      state() {
+        const peek = actors.peek(session);
+        const live = liveNotebooks.of(session);
+        const title = titleOf(live.document.serialization);
+        const end = peek?.snapshot.context.kernelEnd ?? null;
+        return {
+          title,
+          status: peek === undefined ? 'closed' : statusOf(peek),
+          kernelEnd: end === null || hasRun(live) ? null : sentenceOfEnd(end, idleTimeoutS),
+        };
+      },
+      describe(error) {
+        if (error instanceof AppError) return { title: 'Not carried out', description: error.message };
+        log.error({ err: error, sessionId: id }, 'a request of a page failed');
+        return {
+          title: 'Not carried out',
+          description: 'The server could not do it. Its log has the reason.',
+        };
+      },
+    };
+  }
+}
+
+/** Returns whether a cell has run in the present kernel. */
+function hasRun({ view }: LiveNotebook): boolean {
+  return view.cells.some(({ ran }) => ran !== null);
+}

@@ -1,0 +1,74 @@
+import type { WorkspaceId } from '#src/base/ids.ts';
+import type { TraceContext } from '#src/base/tracing/trace-context.ts';
+import type { CodeResult } from '#src/contract/wire/session.ts';
+import type { Store } from '#storage/store.ts';
+import type { LiveNotebooks } from '../open/live-notebooks.ts';
+import type { NotebookSessions } from '../sessions/notebook-sessions.ts';
+import { type CodeEnd, codeWork } from '../work/code-work.ts';
+import { deadlineOf, type SessionWork } from '../work/session-work.ts';
+
+export interface CodeCall {
+  readonly code: string;
+  /** The user who makes the call, or whose agent makes it. */
+  readonly by: string;
+  /** Whether the names that the code defines are kept for later calls with `keep`. */
+  readonly keep: boolean;
+  /** How many seconds the code may run. No deadline when absent. */
+  readonly timeoutS?: number | undefined;
+  /** An id that the `execution-completed` event repeats. */
+  readonly toolCallId: string | undefined;
+  /** The run of the agent that makes the call, which the events then carry. */
+  readonly runId?: string;
+  /** The trace of the request, or of the agent's tool call. */
+  readonly trace: TraceContext | undefined;
+}
+
+export interface CodeCallsOptions {
+  readonly store: Store;
+  readonly sessions: NotebookSessions;
+  readonly work: SessionWork;
+  readonly liveNotebooks: LiveNotebooks;
+}
+
+type CallArguments = [workspaceId: WorkspaceId, sessionId: string, call: CodeCall, signal: AbortSignal];
+
+/** Runs code in the live kernel of an edit session, outside of any cell. No run record is made. */
+export class CodeCalls {
+  readonly #options: CodeCallsOptions;
+
+  constructor(options: CodeCallsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Begins a call. Rejects with `not_found` or the refusal of the session's state. Failures of the code, and of its
+   * kernel, are results. When `signal` aborts, the code is interrupted; the session is free again once it has ended.
+   */
+  async begin(...call: CallArguments): Promise<{ readonly result: Promise<CodeResult> }> {
+    const [workspaceId, sessionId] = call;
+    const { sessions } = this.#options;
+    return sessions.whenReadable(workspaceId, sessionId, () => ({ result: this.#execute(...call) }));
+  }
+
+  #execute(
+    ...[workspaceId, sessionId, { code, by, keep, timeoutS, toolCallId, runId, trace }, signal]: CallArguments
+  ): Promise<CodeResult> {
+    const { store, sessions, work, liveNotebooks } = this.#options;
+    const session = sessions.ensureAwake(workspaceId, sessionId);
+    work.check(session, 'code', true);
+    const live = liveNotebooks.of(session);
+    const publish = ({ result, event: data }: CodeEnd) => {
+      const ids = toolCallId === undefined ? {} : { tool_call_id: toolCallId, toolCallId };
+      const event = { type: 'execution-completed', sessionId, data: { ...data, ...ids } } as const;
+      live.stream.publish(runId === undefined ? event : { ...event, runId }, live.committed());
+      return result;
+    };
+    return work
+      .call<CodeEnd>(
+        session,
+        { kind: 'code', by, edits: true, signal, ...deadlineOf({ timeoutS }) },
+        (id, resolve) => codeWork({ id, runId: runId ?? null, trace, code, keep, live, store, resolve }),
+      )
+      .then(publish);
+  }
+}

@@ -1,0 +1,281 @@
+import { inSlices, MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError } from '#src/base/errors/errors.ts';
+import type { RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
+import { isShortJson, prepareObject } from '#src/base/json/json-write.ts';
+import { prepareStrings } from '#src/base/json/prepared-strings.ts';
+import type { Log } from '#src/base/log/log.ts';
+import type { TraceContext } from '#src/base/tracing/trace-context.ts';
+import type { Cell } from '#src/contract/wire/notebook.ts';
+import type { ExecutionRequest } from '#src/contract/wire/run.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
+import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import type { Submission } from '#src/runtime/runs/submission.ts';
+import { reserveMemory } from '#storage/record-memory.ts';
+import type { Store } from '#storage/store.ts';
+import type { Permit } from '#storage/workspace-permits.ts';
+import { labelsOf } from '../open/cell-label.ts';
+import type { LiveNotebook } from '../open/live-notebook.ts';
+import type { LiveNotebooks } from '../open/live-notebooks.ts';
+import { preparingCells } from '../saved/cells-json.ts';
+import { withConfig } from '../saved/document.ts';
+import type { NotebookSessions } from '../sessions/notebook-sessions.ts';
+import {
+  type ExecutionRequest as ExecutionOrder,
+  executionOf,
+  newCodes,
+  type RequestedCell,
+  refuseStale,
+  refuseStructuralErrors,
+  requestedCells,
+} from '../work/execution-request.ts';
+import type { ErrorHint } from '../work/run-recorder.ts';
+import { runWork } from '../work/run-work.ts';
+import { deadlineOf, type SessionWork } from '../work/session-work.ts';
+import { type StructuralErrors, structureWork, type UnfinishedCheck } from '../work/structure-work.ts';
+import { sizeWith } from './code-memory.ts';
+
+/**
+ * How many milliseconds the kernel may take to check new code. It takes seconds for megabytes; but code of an earlier cell, such
+ * as a signal handler that does not return, can block the kernel for ever.
+ */
+const CHECK_LIMIT_MS = 60_000;
+const CHECK_INTERRUPTED =
+  'The check of the new code was interrupted: by a request, or because it took more than a minute. If something that a cell has ' +
+  'left behind keeps the kernel busy, close the session to end that.';
+
+/** The submitter of a run: the run counts among this user's runs in progress. */
+type Submitter = Pick<Principal, 'workspaceId' | 'userId'>;
+
+/** The parts of the submitting request that an execution needs. */
+export interface ExecutionContext {
+  readonly trace?: TraceContext | undefined;
+  /**
+   * Aborts when the client leaves. Read it only when it is needed, because a request makes its signal when that is
+   * read.
+   */
+  readonly signal?: AbortSignal;
+  /** With a key the code is run once, even if the server dies: its kernel gets it only when the run is on disk. */
+  readonly idempotencyKey?: string | undefined;
+  /**
+   * Whether the run carries out the codes of its request and leaves the notebook as it is: the cells were edited while the run
+   * waited. The kernel gets the present codes afterwards, without a run.
+   */
+  readonly leavesNotebook?: boolean;
+}
+
+/** A request for a run. */
+interface Order {
+  readonly caller: Submitter;
+  readonly sessionId: string;
+  readonly request: ExecutionOrder;
+  /** Whether the request changes the notebook. */
+  readonly edits: boolean;
+  readonly context: ExecutionContext;
+}
+
+/** The session that takes a run, and the cells that it runs. */
+interface Target {
+  readonly session: ActorId;
+  readonly live: LiveNotebook;
+  readonly environmentId: string | null;
+  readonly cellIds: readonly string[];
+}
+
+export interface ExecutionsOptions {
+  readonly store: Store;
+  readonly sessions: NotebookSessions;
+  readonly work: SessionWork;
+  readonly liveNotebooks: LiveNotebooks;
+  readonly runs: RunRepository;
+  /**
+   * Returns the limit of the kernel that has ended a run, or the packages that the workspace lacks, for the run's
+   * error.
+   */
+  readonly hint: (workspaceId: WorkspaceId, ...error: Parameters<ErrorHint>) => string;
+  readonly log: Pick<Log, 'error'>;
+}
+
+/** Executions: a request becomes a durable run of the session's kernel. */
+export class Executions {
+  readonly #options: ExecutionsOptions;
+
+  constructor(options: ExecutionsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Submits a run: at once, or in a promise when the kernel first checks new code, during which the session is busy, or when other
+   * workers have to be asked for a permit. The check is interrupted when the client leaves, and after a minute. Throws or rejects
+   * with `not_found`, a refusal of the session's state (`session_busy`, `session_not_ready`, `session_not_editable`, …),
+   * `unknown_cell`, `duplicate_cell`, `stale_update`, `structural_error` or `quota_exceeded`; nothing has changed then.
+   */
+  submit(
+    caller: Submitter,
+    sessionId: string,
+    sent: ExecutionRequest,
+    context: ExecutionContext = {},
+  ): Submission | Promise<Submission> {
+    const { request, edits } = executionOf(sent);
+    const order = { caller, sessionId, request, edits, context };
+    return edits ? this.#prepareAndSubmit(order) : this.#submit(order);
+  }
+
+  /** Submits a run that changes the notebook. The code goes into its record, the notebook, an event and the kernel. */
+  async #prepareAndSubmit(order: Order): Promise<Submission> {
+    const { caller, sessionId, request } = order;
+    const { workspaceId } = caller;
+    const cells = request.type === 'cells' ? request.cells : [];
+    const codes = cells.flatMap(({ code }) => code ?? []);
+    using _prepared = await prepareStrings(codes, workspaceId);
+    const open = this.#options.liveNotebooks.peek({ workspaceId, id: sessionId });
+    using _cells = await this.#prepareCells(workspaceId, open, cells);
+    const { codeBytes, cellBytes } = sizeWith(open, cells);
+    using _memory = await reserveMemory(codeBytes, codeBytes, cellBytes); // the record and the answer of the run, and the notebook
+    return await this.#options.sessions.whenReadable(workspaceId, sessionId, () => this.#submit(order));
+  }
+
+  /** Makes the JSON of many cells that a request brings, for its run and for the notebook. */
+  #prepareCells(
+    workspaceId: WorkspaceId,
+    open: LiveNotebook | undefined,
+    cells: readonly RequestedCell[],
+  ): Disposable | undefined | Promise<Disposable> {
+    if (isShortJson(cells, MAX_SIZE_AT_ONCE)) return undefined;
+    return inSlices(
+      (function* () {
+        yield* prepareObject(cells);
+        return yield* preparingCells(open === undefined ? [] : savedCells(cells, open));
+      })(),
+      workspaceId,
+    );
+  }
+
+  #submit(order: Order): Submission | Promise<Submission> {
+    const { caller, sessionId, edits } = order;
+    const { sessions, work, runs } = this.#options;
+    const { workspaceId, userId } = caller;
+    const check = () => work.check(sessions.use(workspaceId, sessionId).session, 'run', edits);
+    const permit = runs.limits.reserve(workspaceId, userId, check);
+    return permit === undefined ? this.#begin(order) : this.#beginWith(permit, order);
+  }
+
+  async #beginWith(reserved: Permit | Promise<Permit>, order: Order): Promise<Submission> {
+    using _permit = await reserved;
+    return await this.#begin(order);
+  }
+
+  /** Begins the run, or has new code checked before that. */
+  #begin(order: Order): Submission | Promise<Submission> {
+    const { caller, sessionId, request, edits } = order;
+    const { sessions, work, liveNotebooks } = this.#options;
+    const { session, live: known, environmentId } = sessions.use(caller.workspaceId, sessionId);
+    work.check(session, 'run', edits);
+    const live = known ?? liveNotebooks.of(session);
+    const { view } = live;
+    refuseStale(request, live);
+    const cellIds = requestedCells(request, view);
+    // With `skip` the kernel runs the cells that can run, and reports for each other cell why it cannot.
+    if (request.structuralErrors !== 'skip') {
+      const codes = edits ? newCodes(request, view) : undefined;
+      if (codes !== undefined && codes.size > 0)
+        return this.#checkAndBegin(order, { session, live, environmentId, cellIds }, codes);
+      if (view.hasStructuralErrors) {
+        const errorsOf = (cellId: string) => view.get(cellId)?.structural ?? [];
+        refuseStructuralErrors(view.ancestors(cellIds), errorsOf, labelsOf(view));
+      }
+    }
+    return this.#start(order, { session, live, environmentId, cellIds });
+  }
+
+  async #checkAndBegin(
+    order: Order,
+    target: Target,
+    codes: ReadonlyMap<string, string>,
+  ): Promise<Submission> {
+    const { caller, sessionId, request, edits, context } = order;
+    const { sessions, work, liveNotebooks } = this.#options;
+    const { session, live, cellIds } = target;
+    const { signal } = context;
+    const found = await work.call<StructuralErrors | UnfinishedCheck>(
+      session,
+      { kind: 'check', by: caller.userId, edits, timeoutMs: CHECK_LIMIT_MS, ...(signal && { signal }) },
+      (_, resolve) => structureWork({ codes: Object.fromEntries(codes), cellIds, resolve }),
+    );
+    if (found === 'interrupted') throw new AppError('session_busy', CHECK_INTERRUPTED);
+    if (found !== 'lost')
+      refuseStructuralErrors(found.keys(), (cellId) => found.get(cellId) ?? [], labelsOf(live.view));
+    // Meanwhile the session may have lost its kernel or taken other work, it may have been closed and opened again, and its code
+    // may have deleted cells. From here to the end nothing can come between.
+    work.check(session, 'run', edits);
+    if (found === 'lost' || liveNotebooks.of(session) !== live)
+      return await sessions.whenReadable(caller.workspaceId, sessionId, () => this.#begin(order));
+    refuseStale(request, live); // another request may have changed the notebook in the meantime
+    return this.#start(order, { ...target, cellIds: requestedCells(request, live.view) });
+  }
+
+  /**
+   * Changes the notebook, begins the run and gives the run to the session. The session takes the
+   * run, because its state was just checked.
+   */
+  #start(order: Order, { session, live, environmentId, cellIds }: Target): Submission {
+    const { caller, sessionId, request, edits, context } = order;
+    const { work, runs, store, hint, log } = this.#options;
+    const { workspaceId, userId } = caller;
+    const { trace: parent } = context;
+    const { metadata, ...input } = request;
+    runs.limits.admit(workspaceId, userId);
+    const changes = edits && request.type === 'cells' ? request.cells : [];
+    const isDetached = context.leavesNotebook === true;
+    if (edits && !isDetached) live.override(changes, userId);
+    const { lastEventId } = live.stream;
+    const { runId, json } = runs.begin(
+      workspaceId,
+      sessionId as SessionId,
+      'notebook',
+      input,
+      environmentId,
+      parent,
+      userId,
+      metadata,
+    );
+    const plan = runWork({
+      runId,
+      trace: parent && runs.reader.traceOf(workspaceId, runId),
+      cellIds,
+      ownCodes: isDetached ? codesIn(changes) : undefined,
+      configured: changes.flatMap(({ cellId, config }) => (config === undefined ? [] : cellId)),
+      cacheMode: request.cacheMode ?? 'default',
+      skipsBroken: request.structuralErrors === 'skip',
+      waitsForCommit: context.idempotencyKey !== undefined,
+      live,
+      runs,
+      store,
+      hint: (...error) => hint(workspaceId, ...error),
+      log,
+    });
+    const ordered = { kind: 'run', id: runId, by: userId, ...deadlineOf(request) } as const;
+    work.start(session, live, ordered, edits, plan);
+    return { runId, lastEventId, json };
+  }
+
+  /** Asks for a run's cancellation: its kernel is interrupted at once. */
+  cancel(workspaceId: WorkspaceId, sessionId: string, runId: RunId): void {
+    this.#options.work.cancel({ workspaceId, id: sessionId }, runId);
+  }
+}
+
+/** Returns the cells of a request as the notebook will have them, if it does not change meanwhile. */
+function savedCells(cells: readonly RequestedCell[], { view }: LiveNotebook): Cell[] {
+  return cells.flatMap(({ cellId, code, config }) => {
+    const cell = view.get(cellId);
+    if (cell === undefined) return [];
+    const options = config === undefined ? cell.options : withConfig(cell.options, config);
+    return [{ cell_id: cellId, code: code ?? cell.code, options }];
+  });
+}
+
+/** Returns the codes that a request brings, by the ids of their cells. */
+function codesIn(cells: readonly RequestedCell[]): ReadonlyMap<string, string> {
+  return new Map(cells.flatMap(({ cellId, code }) => (code === undefined ? [] : [[cellId, code] as const])));
+}

@@ -1,0 +1,59 @@
+/**
+ * Puts sessions to sleep that had no command, no reader, no subscriber, no page and no work for a while; observers do
+ * not count.
+ * Their kernels end and they leave memory; their next use restores them. Owns a timer, which `dispose` ends.
+ */
+import type { LiveNotebook } from '../open/live-notebook.ts';
+import type { LiveNotebooks } from '../open/live-notebooks.ts';
+import type { NotebookSessionActors } from './notebook-session-actors.ts';
+import type { SessionEnds } from './session-ends.ts';
+
+export interface IdleSessionsOptions {
+  readonly actors: Pick<NotebookSessionActors, 'peek' | 'tell'>;
+  readonly liveNotebooks: Pick<LiveNotebooks, 'all' | 'forget'>;
+  readonly ends: Pick<SessionEnds, 'leaving'>;
+  /** 0: no session is put to sleep. */
+  readonly timeoutMs: number;
+}
+
+const MIN_SWEEP_MS = 20;
+const MAX_SWEEP_MS = 30_000;
+
+export class IdleSessions implements Disposable {
+  readonly #options: IdleSessionsOptions;
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: IdleSessionsOptions) {
+    this.#options = options;
+    const { timeoutMs } = options;
+    if (timeoutMs === 0) return;
+    const sweepMs = Math.min(Math.max(timeoutMs / 4, MIN_SWEEP_MS), MAX_SWEEP_MS);
+    this.#timer = setInterval(() => this.#sweep(), sweepMs).unref();
+  }
+
+  #sweep(): void {
+    const dueMs = performance.now() - this.#options.timeoutMs;
+    for (const live of this.#options.liveNotebooks.all()) {
+      if (live.stream.userCount > 0 || live.isShown) live.touch();
+      else if (live.usedAtMs <= dueMs) this.#putToSleep(live);
+    }
+  }
+
+  #putToSleep(live: LiveNotebook): void {
+    const { actors, liveNotebooks, ends } = this.#options;
+    const { workspaceId, sessionId } = live;
+    const session = { workspaceId, id: sessionId };
+    // A session that is not in memory has no kernel, and may be about to leave for another worker: it is not restored for the
+    // sweep.
+    if (actors.peek(session)?.live === true) actors.tell(session, { type: 'hibernate', reason: 'idle' });
+    // A session that starts or works does not hibernate and stays in memory.
+    const peek = actors.peek(session);
+    if (peek?.live === true && peek.snapshot.hasTag('resident')) return;
+    ends.leaving(live);
+    liveNotebooks.forget(session);
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * The actors of notebook sessions: their chart with its ports provided. The ports start kernels, deliver the end of
+ * work, and release the resources of a session when it closes.
+ */
+
+import { notebookSessionMachine, type SessionContext } from '#machines/notebook-session.ts';
+import { unawaited } from '#src/base/async/unawaited.ts';
+import { faultPoint } from '#src/base/fault-points.ts';
+import { sessionIdOf, type WorkspaceId } from '#src/base/ids.ts';
+import type { Log } from '#src/base/log/log.ts';
+import type { KernelLaunch } from '#src/confined/processes/kernel/kernel.ts';
+import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
+import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import type { EnvironmentActors } from '#src/runtime/sessions/environments.ts';
+import { type Occupation, refusalFacts } from '#src/runtime/sessions/refusal-facts.ts';
+import { SessionPlane } from '#src/runtime/sessions/session-plane.ts';
+import type { Store } from '#storage/store.ts';
+import { type KernelDriverPorts, type Kernels, kernelDriver } from '../open/kernel-driver.ts';
+import type { LiveNotebook } from '../open/live-notebook.ts';
+import type { LiveNotebooks } from '../open/live-notebooks.ts';
+import { titleOf } from '../saved/document.ts';
+import { fileStem } from '../saved/file-stem.ts';
+import type { NotebookSessionPlaces } from './notebook-session-places.ts';
+import type { SessionEnds } from './session-ends.ts';
+
+export type NotebookSessionActors = ActorKind<typeof notebookSessionMachine>;
+
+/** The files that pages send to elements of a session, such as `mo.ui.file`. */
+export interface SessionElementFiles {
+  /** Returns the path of the folder of the files, below the working directory of the kernel. */
+  pathOf(sessionId: string): string;
+  /** Removes the files of a session. */
+  clear(session: { readonly workspaceId: WorkspaceId; readonly sessionId: string }): Promise<void>;
+}
+
+export interface SessionActorsOptions {
+  readonly store: Pick<Store, 'decide' | 'durable'>;
+  readonly runtime: ActorRuntime;
+  readonly environments: EnvironmentActors;
+  readonly runs: RunRepository;
+  readonly liveNotebooks: LiveNotebooks;
+  readonly places: NotebookSessionPlaces;
+  readonly ends: Pick<SessionEnds, 'closed'>;
+  readonly kernels: Kernels;
+  /** Returns the requirements of a workspace in addition to those of its notebooks (PEP 508). */
+  readonly requirementsOf: (workspaceId: WorkspaceId) => readonly string[];
+  /** Returns the secret variables of a notebook. */
+  readonly secretsOf: (workspaceId: WorkspaceId, notebookId: string) => Readonly<Record<string, string>>;
+  readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
+  /** Returns the handler of requests from a session's notebook code to the server. */
+  readonly openRpcHandler: KernelDriverPorts['rpcHandlerOf'];
+  /** Called when a session begins to close, to close its bound conversation in the same turn. Idempotent. */
+  readonly onClosing: (workspaceId: WorkspaceId, sessionId: string, by: string | undefined) => void;
+  readonly elementFiles: SessionElementFiles;
+  readonly log: Pick<Log, 'error'>;
+}
+
+export class SessionActors {
+  readonly actors: NotebookSessionActors;
+  readonly plane: SessionPlane<LiveNotebook>;
+  readonly #options: SessionActorsOptions;
+
+  constructor(options: SessionActorsOptions) {
+    this.#options = options;
+    this.actors = options.runtime.define({
+      kind: 'notebook-session',
+      machineVersion: 1,
+      machine: this.#provideMachine(),
+      restored: { type: 'restored' },
+      homeOf: ({ notebookId }) => notebookId,
+      isCounted: true,
+      refused: (code, context) => refusalFacts(code, occupationOf(context), context),
+      shown: ({ environmentId, work, mode, openedAt, openedBy, phases, failure, earlyDeaths }) => ({
+        links: [
+          ...(environmentId === null ? [] : [{ kind: 'environment', id: environmentId }]),
+          ...(work?.kind === 'run' ? [{ kind: 'run', id: work.id }] : []),
+        ],
+        context: {
+          mode,
+          openedAt,
+          openedBy: openedBy?.userId ?? null,
+          work: work?.kind ?? null,
+          phases,
+          failure: failure?.code ?? null,
+          earlyDeaths,
+        },
+      }),
+    });
+    const { liveNotebooks: live, runs } = options;
+    this.plane = new SessionPlane({ actors: this.actors, live, runs, runKind: 'notebook' });
+  }
+
+  #provideMachine() {
+    const { store, environments, liveNotebooks, kernels, onClosing, places, ends, log } = this.#options;
+    return notebookSessionMachine.provide({
+      actors: {
+        kernel: kernelDriver({
+          kernels,
+          liveOf: ({ workspaceId, notebookId: id }) => liveNotebooks.of({ workspaceId, id }),
+          launchOf: (context, live) => this.#launch(context, live),
+          rpcHandlerOf: this.#options.openRpcHandler,
+          forgetFiles: ({ workspaceId, notebookId }) => this.#forgetFiles(workspaceId, notebookId),
+          log,
+        }),
+      },
+      actions: {
+        endWork: ({ context: { workspaceId, notebookId, work } }, end) => {
+          if (work !== null) liveNotebooks.of({ workspaceId, id: notebookId }).endWork(work, end);
+        },
+        release: ({ context: { workspaceId, notebookId, environmentId, openedAt } }) => {
+          faultPoint('session.released');
+          if (openedAt !== null) places.close(workspaceId, notebookId, openedAt);
+          ends.closed({ workspaceId, id: notebookId });
+          // A file that arrives while the session closes is removed here, or by its request once others see that the session is closed.
+          const closed = Promise.resolve(store.durable()).then(() =>
+            this.#forgetFiles(workspaceId, notebookId),
+          );
+          unawaited(closed, 'notebook-session-actors: the files of a closed session');
+          if (environmentId === null) return;
+          const detach = { type: 'detachNotebook', sessionId: sessionIdOf(notebookId) } as const;
+          store.decide(() => environments.tell({ workspaceId, id: environmentId }, detach));
+        },
+        closeBound: ({ context: { workspaceId, notebookId, closedBy } }) =>
+          onClosing(workspaceId, notebookId, closedBy ?? undefined),
+      },
+    });
+  }
+
+  #forgetFiles(workspaceId: WorkspaceId, notebookId: string): void {
+    unawaited(
+      this.#options.elementFiles.clear({ workspaceId, sessionId: notebookId }),
+      'notebook-session-actors: the files of a kernel that has ended',
+    );
+  }
+
+  #launch({ workspaceId, notebookId, arguments: words }: SessionContext, live: LiveNotebook): KernelLaunch {
+    const { variables, serialization } = live.document;
+    return {
+      id: notebookId,
+      cwd: this.#options.workspaceFiles(workspaceId),
+      fileName: `${fileStem(titleOf(serialization)) ?? notebookId}.py`,
+      env: variables,
+      secrets: this.#options.secretsOf(workspaceId, notebookId),
+      arguments: words ?? [],
+      cells: live.launchCells(),
+      appOptions: serialization.app.options,
+      script: headerOf(serialization.app.options),
+      requirements: this.#options.requirementsOf(workspaceId),
+      elementFiles: this.#options.elementFiles.pathOf(notebookId),
+      workspaceId,
+      uiValues: serialization.ui_values,
+    };
+  }
+}
+
+/**
+ * Returns the work of a session in the form that others see. Code calls show no run, because their
+ * run may belong to a private conversation.
+ */
+function occupationOf({ work }: SessionContext): Occupation | undefined {
+  if (work === null) return undefined;
+  const { kind, id, by } = work;
+  return { kind, runId: kind === 'run' ? id : undefined, by };
+}
+
+/** Returns the header of the notebook's file, where it has one. */
+function headerOf({ header }: Readonly<Record<string, unknown>>): string | undefined {
+  return typeof header === 'string' ? header : undefined;
+}

@@ -1,0 +1,90 @@
+/**
+ * Lists notebook sessions by the time at which they were last opened. Listing neither restores nor
+ * wakes a session.
+ */
+import { isIdOf, timeText, type WorkspaceId } from '#src/base/ids.ts';
+import type { NotebookUrl } from '#src/base/json/notebook-url.ts';
+import { metadataFilter, shownMetadata } from '#src/base/metadata-filter.ts';
+import type { NotebookSessionFilters, NotebookSessionSummary } from '#src/contract/wire/lists.ts';
+import { checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/lists/listing.ts';
+import type { Listing } from '#storage/lists/page-builder.ts';
+import { idAt } from '#storage/lists/places.ts';
+import { slicedListing } from '#storage/lists/sliced-listing.ts';
+import { openSessionPlaces, sessionPlaces } from '#storage/records/sessions.ts';
+import type { Store } from '#storage/store.ts';
+import { titleFilter } from '../saved/title-filter.ts';
+import type { NotebookSessionActors } from './notebook-session-actors.ts';
+import { statusOf } from './notebook-session-record.ts';
+
+/** The filters of a list of notebook sessions. Absent members filter nothing. */
+export type NotebookSessionQuery = PageRequest & NotebookSessionFilters;
+
+export interface NotebookSessionListOptions {
+  readonly store: Store;
+  readonly actors: NotebookSessionActors;
+  readonly titleOf: (workspaceId: WorkspaceId, notebookId: string) => string | null;
+  readonly urlOf: NotebookUrl;
+}
+
+export class NotebookSessionList {
+  readonly #options: NotebookSessionListOptions;
+
+  constructor(options: NotebookSessionListOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves with a page of sessions. Rejects with `invalid_cursor`. */
+  async page(
+    workspaceId: WorkspaceId,
+    query: NotebookSessionQuery,
+  ): Promise<Listing<NotebookSessionSummary>> {
+    const { store, titleOf } = this.#options;
+    checkCursor(query.after, (text) => isIdOf('notebook', idAt(text)));
+    const { status, notebookId } = query;
+    const places = status === undefined || status === 'closed' ? sessionPlaces : openSessionPlaces;
+    const isTitled = titleFilter(query.title);
+    const bounds = timeBounds(query, timeText);
+    return slicedListing(store, {
+      page: query,
+      workspaceId,
+      entriesAfter: (after) => store.list(places, workspaceId, [], pageOf({ ...query, after }, bounds)),
+      itemOf: (_, place) => {
+        const id = idAt(place);
+        if (notebookId !== undefined && id !== notebookId) return undefined;
+        const title = titleOf(workspaceId, id);
+        const summary = isTitled(title) ? this.#summary(workspaceId, id, title) : undefined;
+        return summary !== undefined && matches(summary, query) ? summary : undefined;
+      },
+    });
+  }
+
+  #summary(workspaceId: WorkspaceId, id: string, title: string | null): NotebookSessionSummary | undefined {
+    const peek = this.#options.actors.peek({ workspaceId, id });
+    if (peek === undefined) return undefined;
+    const { environmentId, mode, metadata, work, openedAt } = peek.snapshot.context;
+    const wasLost = peek.isLost;
+    return {
+      sessionId: id,
+      notebookId: id,
+      title,
+      environmentId,
+      mode,
+      ...shownMetadata(metadata),
+      status: wasLost ? 'ready' : statusOf(peek),
+      currentRunId: work?.kind === 'run' && !wasLost ? work.id : null,
+      createdAt: openedAt ?? peek.createdAt,
+      updatedAt: peek.updatedAt,
+      url: this.#options.urlOf(id),
+    };
+  }
+}
+
+function matches(
+  { status, environmentId, metadata }: NotebookSessionSummary,
+  query: NotebookSessionQuery,
+): boolean {
+  if (query.environmentId !== undefined && environmentId !== query.environmentId) return false;
+  if (!metadataFilter(query.metadata)(metadata)) return false;
+  if (query.status === undefined) return true;
+  return query.status === 'open' ? status !== 'closed' : status === query.status;
+}

@@ -1,0 +1,85 @@
+/** A notebook session in the form that the API returns, and the events that rebuild it for a new subscriber. */
+
+import {
+  type Lifetime,
+  type notebookSessionMachine,
+  type SessionContext,
+  sessionStatus,
+} from '#machines/notebook-session.ts';
+import { shownMetadata } from '#src/base/metadata-filter.ts';
+import { timestamp } from '#src/base/time/clock.ts';
+import type { NotebookSession, SessionStatus, Startup } from '#src/contract/wire/session.ts';
+import type { Peek } from '#src/runtime/actors/actor-definition.ts';
+import { shownStatus, type ViewCell } from '../open/view.ts';
+import { configOf } from '../saved/document.ts';
+
+/** Snapshots never change, and computing a status is the slowest part of reading one. */
+const statuses = new WeakMap<object, SessionStatus>();
+
+const NO_LIFETIME: Lifetime = { ttlS: null, idleTimeoutS: null };
+
+/** Returns when a session ends because of its `ttlS`; null when it has none. */
+function expiryOf({ openedAt, lifetime }: Pick<SessionContext, 'openedAt' | 'lifetime'>): string | null {
+  const { ttlS } = lifetime ?? NO_LIFETIME;
+  return ttlS === null || openedAt === null ? null : timestamp(Date.parse(openedAt) + ttlS * 1000);
+}
+
+export type SessionPeek = Peek<typeof notebookSessionMachine>;
+
+export function statusOf({ snapshot }: SessionPeek): SessionStatus {
+  const known = statuses.get(snapshot);
+  if (known !== undefined) return known;
+  const status = sessionStatus(snapshot);
+  statuses.set(snapshot, status);
+  return status;
+}
+
+/** The part of a session's record that shows its notebook. */
+interface Shown {
+  readonly view: { readonly cells: readonly ViewCell[] };
+  readonly startup: Startup | null;
+  readonly notes: readonly string[];
+}
+
+export function sessionRecord(
+  sessionId: string,
+  peek: SessionPeek,
+  { view: { cells }, startup, notes }: Shown,
+  kernelFacts: Readonly<Record<string, unknown>>,
+  url: string,
+): NotebookSession {
+  const { context } = peek.snapshot;
+  // The next use of a lost session starts a kernel, as with a sleeping session.
+  const wasLost = peek.isLost;
+  const { ttlS, idleTimeoutS } = context.lifetime ?? NO_LIFETIME;
+  const status = wasLost ? 'ready' : statusOf(peek);
+  const hasKernel = !wasLost && (status === 'ready' || status === 'busy') && peek.snapshot.hasTag('resident');
+  return {
+    sessionId,
+    notebookId: sessionId,
+    environmentId: context.environmentId,
+    mode: context.mode,
+    arguments: context.arguments ?? [],
+    ...shownMetadata(context.metadata),
+    ttlS,
+    idleTimeoutS,
+    expiresAt: status === 'closed' ? null : expiryOf(context),
+    status,
+    startup,
+    phases: context.phases,
+    currentRunId: context.work?.kind === 'run' && !wasLost ? context.work.id : null,
+    cells: cells.map((cell) => ({
+      cellId: cell.id,
+      name: configOf(cell.options).name,
+      status: shownStatus(cell),
+      stale: cell.stale,
+      version: cell.version,
+    })),
+    kernel: hasKernel ? { ...kernelFacts, notes } : null,
+    error: context.failure,
+    ...(status === 'closed' && context.closedBy != null ? { closedBy: context.closedBy } : {}),
+    createdAt: context.openedAt ?? peek.createdAt,
+    updatedAt: peek.updatedAt,
+    url,
+  };
+}

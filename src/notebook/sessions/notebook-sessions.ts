@@ -1,0 +1,414 @@
+/** Notebook sessions as the API offers them: opened, read, followed, closed. Their charts accept or refuse commands. */
+
+import {
+  isStarting,
+  isWaking,
+  type Lifetime,
+  type notebookSessionMachine,
+  type Opener,
+} from '#machines/notebook-session.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import { countOf, type NamedLimit, refuseOverQuota } from '#src/base/errors/quota.ts';
+import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/base/ids.ts';
+import type { NotebookUrl } from '#src/base/json/notebook-url.ts';
+import { happensWithin } from '#src/base/time/happens-within.ts';
+import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
+import type { Envelope } from '#src/contract/wire/events.ts';
+import type { NotebookSession, SessionMode } from '#src/contract/wire/session.ts';
+import type { Peek } from '#src/runtime/actors/actor-definition.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
+import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
+import type { EnvironmentActors } from '#src/runtime/sessions/environments.ts';
+import type { SessionPlane, StreamRequest } from '#src/runtime/sessions/session-plane.ts';
+import type { LimitOf } from '#storage/records/workspace-limits.ts';
+import type { Transaction } from '#storage/transaction.ts';
+import { replayOf } from '../open/cell-events.ts';
+import type { LiveNotebook } from '../open/live-notebook.ts';
+import type { LiveNotebooks } from '../open/live-notebooks.ts';
+import { referencedOutput } from '../open/streamed-outputs.ts';
+import { NotebookView } from '../open/view.ts';
+import type { SavedNotebooks } from '../saved/saved-notebooks.ts';
+import type { NotebookSessionActors } from './notebook-session-actors.ts';
+import type { NotebookSessionPlaces } from './notebook-session-places.ts';
+import { sessionRecord, statusOf } from './notebook-session-record.ts';
+import type { SessionEnds } from './session-ends.ts';
+import { SessionJson } from './session-json.ts';
+
+export interface OpenRequest {
+  readonly notebookId: NotebookId;
+  readonly environmentId: EnvironmentId;
+  readonly mode: SessionMode;
+  readonly arguments: readonly string[];
+  readonly by: Opener;
+  readonly lifetime: Lifetime;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface NotebookSessionsOptions {
+  readonly actors: NotebookSessionActors;
+  readonly environments: EnvironmentActors;
+  readonly notebooks: SavedNotebooks;
+  readonly liveNotebooks: LiveNotebooks;
+  readonly plane: SessionPlane<LiveNotebook>;
+  readonly places: NotebookSessionPlaces;
+  readonly ends: SessionEnds;
+  readonly urlOf: NotebookUrl;
+  /** Facts about every kernel, shown in the session record: versions and limits. */
+  readonly kernelFacts: () => Readonly<Record<string, unknown>>;
+  /**
+   * How many sessions may have a kernel at once: in the server, in a workspace, and of each user in
+   * a workspace. 0 means no limit.
+   */
+  readonly maxSessions: number;
+  readonly workspaceMaxSessions: LimitOf;
+  readonly userMaxSessions: LimitOf;
+}
+
+/** A session in use, with the state in which it was found: awake, being woken, or closed. */
+export interface SessionInUse {
+  readonly session: ActorId;
+  /** The open notebook; undefined when it was not in memory. */
+  readonly live: LiveNotebook | undefined;
+  readonly environmentId: EnvironmentId | null;
+}
+
+/** How long a request waits for the kernel of a session that it has woken. Packages that are missing may take longer. */
+const MAX_WAKING_MS = 30_000;
+
+const SESSION_LIMIT: NamedLimit = { name: 'sessions', what: 'live notebook sessions' };
+const USER_SESSION_LIMIT: NamedLimit = {
+  name: 'sessionsPerUser',
+  what: 'live notebook sessions',
+  of: 'user',
+};
+
+export class NotebookSessions {
+  readonly #options: NotebookSessionsOptions;
+  readonly #json = new SessionJson();
+
+  constructor(options: NotebookSessionsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Opens a session on a notebook in an environment; the session starts, which its stream and `record` show. Throws
+   * `not_found` with the member that names nothing, and the refusals of environment and session.
+   */
+  open(workspaceId: WorkspaceId, { notebookId, environmentId, ...how }: OpenRequest): NotebookSession {
+    const { actors, environments, notebooks, places, ends } = this.#options;
+    const environment = { workspaceId, id: environmentId };
+    if (!notebooks.exists(workspaceId, notebookId)) throw notFound('/notebookId');
+    if (environments.peek(environment) === undefined) throw notFound('/environmentId');
+    const session = { workspaceId, id: notebookId };
+    const attach = { type: 'attachNotebook', sessionId: sessionIdOf(notebookId) } as const;
+    const at = places.timeOfOpening(workspaceId);
+    const open = { type: 'open', environmentId, ...how, at } as const;
+    environments.check(environment, attach);
+    if (actors.peek(session) === undefined) actors.spawn(session, { workspaceId, notebookId });
+    actors.check(session, open);
+    this.#admit(workspaceId, how.by.userId);
+    environments.ask(environment, attach);
+    const openedBefore = actors.peek(session)?.snapshot.context.openedAt ?? null;
+    actors.ask(session, open);
+    places.open(workspaceId, notebookId, at, openedBefore);
+    ends.opened(session, at, how.lifetime);
+    return this.#record(session);
+  }
+
+  /** Returns the session in the form that the API returns. Wakes it unless it is closed. Throws `not_found`. */
+  record(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
+    return this.#record(this.ensureAwake(workspaceId, sessionId));
+  }
+
+  /** Returns the result of `record` as JSON, unless its JSON is so long that it has to be written in slices. */
+  recordJson(workspaceId: WorkspaceId, sessionId: string): Uint8Array | NotebookSession {
+    const session = this.ensureAwake(workspaceId, sessionId);
+    const live = this.#options.liveNotebooks.peek(session);
+    if (live === undefined) return this.#record(session);
+    const { kernelFacts, urlOf } = this.#options;
+    const peek = this.#peek(session);
+    return this.#json.of(live, {
+      sessionId,
+      peek,
+      shown: live,
+      kernelFacts: kernelFacts(),
+      url: urlOf(sessionId),
+    });
+  }
+
+  /**
+   * Reads a large notebook that is not in memory, in slices. When the promise has resolved, its
+   * session can be used, or opened, at once. Returns undefined when there is nothing to wait for.
+   */
+  prepare(workspaceId: WorkspaceId, sessionId: string, isOpened = false): Promise<void> | undefined {
+    const { liveNotebooks, notebooks, actors } = this.#options;
+    const session = { workspaceId, id: sessionId };
+    if (liveNotebooks.peek(session) !== undefined) return undefined;
+    const document = notebooks.prepare(workspaceId, sessionId);
+    const peek = isOpened ? undefined : actors.peek(session);
+    // Nobody is shown the outputs of a session that stays closed.
+    const isClosed = peek !== undefined && statusOf(peek) === 'closed';
+    const outputs = isClosed ? undefined : liveNotebooks.prepareOutputs(session);
+    if (document === undefined || outputs === undefined) return document ?? outputs;
+    return Promise.all([document, outputs]).then(() => undefined);
+  }
+
+  /** Prepares a session, and then returns the result of `use`, which uses the session. */
+  whenReadable<T>(workspaceId: WorkspaceId, sessionId: string, use: () => T): T | Promise<T> {
+    const prepared = this.prepare(workspaceId, sessionId);
+    return prepared === undefined ? use() : prepared.then(use);
+  }
+
+  /** Throws `not_found` unless a session was ever opened on this notebook. */
+  known(workspaceId: WorkspaceId, sessionId: string): void {
+    this.#peek({ workspaceId, id: sessionId });
+  }
+
+  /** Returns whether the session is closed, and wakes nothing. Throws `not_found`. */
+  isClosed(workspaceId: WorkspaceId, sessionId: string): boolean {
+    return statusOf(this.#peek({ workspaceId, id: sessionId })) === 'closed';
+  }
+
+  /** Returns the mode of a session, and wakes nothing; undefined when it is closed. Throws `not_found`. */
+  modeOf(workspaceId: WorkspaceId, sessionId: string): NotebookSession['mode'] | undefined {
+    const peek = this.#peek({ workspaceId, id: sessionId });
+    return statusOf(peek) === 'closed' ? undefined : peek.snapshot.context.mode;
+  }
+
+  /**
+   * Wakes a session that is not closed and returns its id. Throws `not_found`, and the refusal of
+   * `open` when there are too many sessions.
+   */
+  ensureAwake(workspaceId: WorkspaceId, sessionId: string): ActorId {
+    return this.use(workspaceId, sessionId).session;
+  }
+
+  /**
+   * Wakes a session whose notebook is to be changed, also while it is busy, and returns its id. Throws the errors of `ensureAwake`,
+   * `session_closed`, and `session_not_editable` for a session that runs its notebook as an app.
+   */
+  toEdit(workspaceId: WorkspaceId, sessionId: string): ActorId {
+    const peek = this.#peek({ workspaceId, id: sessionId });
+    const status = statusOf(peek);
+    if (status === 'closed' || status === 'closing')
+      throw new AppError('session_closed', `The session ${sessionId} is closed. To use it, open it again.`);
+    if (peek.snapshot.context.mode === 'run')
+      throw new AppError(
+        'session_not_editable',
+        `The session ${sessionId} is in run mode. To change the notebook, open it in edit mode.`,
+      );
+    return this.ensureAwake(workspaceId, sessionId);
+  }
+
+  /** Wakes a session as `ensureAwake` does, and returns its state. */
+  use(workspaceId: WorkspaceId, sessionId: string): SessionInUse {
+    const { actors, liveNotebooks } = this.#options;
+    const session = { workspaceId, id: sessionId };
+    const peek = this.#peek(session);
+    const live = liveNotebooks.peek(session);
+    const used = { session, live, environmentId: peek.snapshot.context.environmentId };
+    const wakes = !isAwake(peek);
+    if (wakes && statusOf(peek) === 'closed') return used;
+    if (wakes && (!peek.live || peek.snapshot.can({ type: 'wake' })))
+      this.#admit(workspaceId, peek.snapshot.context.openedBy?.userId);
+    live?.touch();
+    if (!wakes) return used;
+    if (!peek.live) actors.restore(session);
+    actors.tell(session, { type: 'wake' });
+    return used;
+  }
+
+  /**
+   * Wakes a session that sleeps, and waits up to 30 s for its kernel, so that a request that needs the kernel is not refused
+   * because it is the first. Returns undefined when there is nothing to wait for: when the session has a kernel. It is also
+   * undefined when the session is being opened or has lost its kernel while it was in use: its status shows that and its chart
+   * refuses commands. Throws the errors of `ensureAwake`. Rejects with `unavailable` when the session is put to sleep meanwhile,
+   * and when the signal aborts.
+   */
+  whenAwake(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    signalOf: () => AbortSignal,
+  ): Promise<void> | undefined {
+    const session = { workspaceId, id: sessionId };
+    const peek = this.#peek(session);
+    const live = this.#options.liveNotebooks.peek(session);
+    if (live !== undefined && isAwake(peek) && !isWaking(peek.snapshot)) return undefined;
+    const prepared = this.prepare(workspaceId, sessionId);
+    const wake = () => this.#whenAwake(this.ensureAwake(workspaceId, sessionId), signalOf);
+    return prepared === undefined ? wake() : prepared.then(wake);
+  }
+
+  #whenAwake(session: ActorId, signalOf: () => AbortSignal): Promise<void> | undefined {
+    const { actors } = this.#options;
+    if (!isWaking(this.#peek(session).snapshot)) return undefined;
+    const signal = signalOf();
+    const hasStarted = () => {
+      const peek = actors.peek(session);
+      return peek === undefined || !isStarting(peek.snapshot);
+    };
+    const started = happensWithin(MAX_WAKING_MS, signal, (happened) =>
+      actors.watch(session, () => {
+        if (hasStarted()) happened();
+      }),
+    );
+    return started.then(() => {
+      // The session sleeps again because the server stops, or because an operator does not want the kernel. The request must not
+      // start another one.
+      if (signal.aborted || actors.peek(session)?.snapshot.matches('dormant') === true)
+        throw new AppError(
+          'unavailable',
+          'The session sleeps again: its kernel was stopped while it started.',
+        );
+    });
+  }
+
+  /**
+   * Starts the kernel of a session that sleeps or whose server ended; one that is awake stays unchanged. Throws
+   * `not_found`, the refusal of `open` when there are too many, and that of a session that is closed or has just
+   * failed.
+   */
+  wake(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
+    const session = this.ensureAwake(workspaceId, sessionId);
+    const peek = this.#peek(session);
+    const isAwake = peek.snapshot.hasTag('resident') && statusOf(peek) !== 'closing';
+    if (!isAwake) this.#options.actors.check(session, { type: 'wake' });
+    return this.#record(session);
+  }
+
+  /** Puts a session to sleep: its kernel ends. Throws `not_found`, and the refusal of a session that is not ready. */
+  hibernate(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
+    const { actors, liveNotebooks, ends } = this.#options;
+    const session = { workspaceId, id: sessionId };
+    // The kernel ended with its server, and asking the actor would start another kernel.
+    if (this.#peek(session).isLost) return this.#record(session);
+    actors.ask(session, { type: 'hibernate', reason: 'hibernated' });
+    const record = this.#record(session);
+    const live = liveNotebooks.peek(session);
+    if (live !== undefined) ends.leaving(live);
+    liveNotebooks.forget(session);
+    return record;
+  }
+
+  /**
+   * Closes the session in the name of the user `by`; resolves with its final record once the kernel
+   * is gone. Throws `session_closed` when the session is already closed.
+   */
+  async close(workspaceId: WorkspaceId, sessionId: string, by: string): Promise<NotebookSession> {
+    const { actors } = this.#options;
+    const session = { workspaceId, id: sessionId };
+    this.#peek(session);
+    actors.check(session, { type: 'close' }); // refuses before the watcher below is added, because nothing would remove it
+    const closed = new Promise<void>((resolve) => {
+      const stop = actors.watch(session, (notice) => {
+        if (notice.type !== 'session.closed') return;
+        stop();
+        resolve();
+      });
+    });
+    actors.ask(session, { type: 'close', by });
+    await closed;
+    return this.whenReadable(workspaceId, sessionId, () => this.#record(session));
+  }
+
+  /**
+   * Returns a function that attaches a subscriber, which gets the snapshot, missed events, the state, then live events;
+   * undefined when the session is closed. An observer wakes nothing. Throws `not_found` at once.
+   */
+  subscribe(
+    workspaceId: WorkspaceId,
+    sessionId: string,
+    { lastEventId, observe }: StreamRequest,
+  ): ((sink: EventSink) => Subscription) | undefined {
+    const observes = observe || this.#options.actors.isReadOnly;
+    const session = observes ? { workspaceId, id: sessionId } : this.ensureAwake(workspaceId, sessionId);
+    if (statusOf(this.#peek(session)) === 'closed') return undefined;
+    const replay = () => this.#replay(session);
+    return this.#options.plane.follow(session, { lastEventId, observes, replay });
+  }
+
+  /**
+   * Returns an output that events of the session name as an asset. Wakes nothing. Throws `not_found` when the notebook no longer
+   * shows it.
+   */
+  asset(workspaceId: WorkspaceId, sessionId: string, assetId: string): CellOutput {
+    const session = { workspaceId, id: sessionId };
+    if (this.isClosed(workspaceId, sessionId)) throw notFound();
+    const output = referencedOutput(this.#options.liveNotebooks.viewOf(session).shown(), assetId);
+    if (output === undefined) throw notFound();
+    return output;
+  }
+
+  /**
+   * Removes the closed session of a notebook that is deleted, if there was one, with its places in
+   * lists.
+   */
+  erase(tx: Transaction, workspaceId: WorkspaceId, notebookId: string): void {
+    const { actors, places, ends } = this.#options;
+    const session = { workspaceId, id: notebookId };
+    ends.erase(tx, session);
+    const openedAt = actors.peek(session)?.snapshot.context.openedAt ?? null;
+    if (openedAt !== null) places.erase(tx, workspaceId, notebookId, openedAt);
+    actors.erase(tx, session);
+  }
+
+  /** Throws `session_open` while a session is open on the notebook, whether it is in memory or not. */
+  refuseWhileOpen(workspaceId: WorkspaceId, notebookId: string): void {
+    this.#options.actors.checkStored({ workspaceId, id: notebookId }, { type: 'changeSaved' });
+  }
+
+  /** Throws `at_capacity` or `quota_exceeded` when a limit allows no further session with a kernel. */
+  #admit(workspaceId: WorkspaceId, userId: string | undefined): void {
+    const { actors, maxSessions, workspaceMaxSessions, userMaxSessions } = this.#options;
+    if (maxSessions > 0 && actors.residentsOfAll().length >= maxSessions) {
+      const detail = `This server runs at most ${maxSessions} notebook sessions at once.`;
+      throw new AppError('at_capacity', detail, { headers: { 'retry-after': '5' } });
+    }
+    refuseOverQuota(SESSION_LIMIT, workspaceMaxSessions(workspaceId), () =>
+      countOf(actors.residentsOfAll(), workspaceId),
+    );
+    if (userId === undefined) return;
+    refuseOverQuota(USER_SESSION_LIMIT, userMaxSessions(workspaceId), () => {
+      const own = actors.residentsOfAll().filter((session) => session.workspaceId === workspaceId);
+      return own.filter((session) => actors.peek(session)?.snapshot.context.openedBy?.userId === userId)
+        .length;
+    });
+  }
+
+  #peek(session: ActorId): Peek<typeof notebookSessionMachine> {
+    const peek = this.#options.actors.peek(session);
+    if (peek === undefined || peek.snapshot.context.openedAt === null) throw notFound();
+    return peek;
+  }
+
+  /** Returns the record. A session that is not in memory shows the saved notebook: none of it has run. */
+  #record(session: ActorId): NotebookSession {
+    const { liveNotebooks, notebooks, kernelFacts, urlOf } = this.#options;
+    const { workspaceId, id } = session;
+    const saved = () => {
+      const document = notebooks.find(workspaceId, id); // none when it was deleted
+      const view = new NotebookView(document?.serialization.cells ?? [], document?.updatedAt);
+      return { view, startup: null, notes: [] };
+    };
+    const shown = liveNotebooks.peek(session) ?? saved();
+    return sessionRecord(id, this.#peek(session), shown, kernelFacts(), urlOf(id));
+  }
+
+  #replay(session: ActorId): Envelope[] {
+    const { liveNotebooks, plane } = this.#options;
+    const live = liveNotebooks.peek(session);
+    const latest = plane.latestRunStatus(session);
+    const isKnown = live?.ends.some(({ runId }) => runId === latest?.runId) === true;
+    return [
+      { type: 'session.snapshot', sessionId: session.id, data: this.#record(session) },
+      ...(live?.replay() ?? replayOf(liveNotebooks.viewOf(session), session.id)),
+      ...(live?.ends ?? []),
+      ...(latest === undefined || isKnown ? [] : [latest]),
+    ];
+  }
+}
+
+/** Whether the session has a kernel, or is about to have one. */
+function isAwake({ live, snapshot }: Peek<typeof notebookSessionMachine>): boolean {
+  return live && snapshot.hasTag('resident');
+}
