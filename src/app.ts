@@ -2,16 +2,16 @@
 
 import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
-import { actorsOfAll } from '#src/operators/actors-of-all.ts';
-import { NodesWatch } from '#src/operators/nodes-watch.ts';
-import { openOperators } from '#src/operators/open-operators.ts';
-import { clusterWarnings, readinessOf } from '#src/operators/readiness.ts';
-import { StoredUsageCounter } from '#src/operators/stored-usage.ts';
+import { actorsOfAll } from '#src/operate/operators/actors-of-all.ts';
+import { NodesWatch } from '#src/operate/operators/nodes-watch.ts';
+import { openOperators } from '#src/operate/operators/open-operators.ts';
+import { clusterWarnings, readinessOf } from '#src/operate/operators/readiness.ts';
+import { StoredUsageCounter } from '#src/operate/operators/stored-usage.ts';
+import { RunRetention } from '#src/operate/retention/run-retention.ts';
 import { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { QueryAudit } from '#src/people/audit/query-audit.ts';
 import { type IdentityPlane, openIdentity } from '#src/people/auth/open-identity.ts';
 import { PageTokens } from '#src/people/auth/page-tokens.ts';
-import { RunRetention } from '#src/retention/run-retention.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { ALONE, type Cluster } from '#src/runtime/homes/cluster.ts';
 import { Environments } from '#src/runtime/sessions/environments.ts';

@@ -146,13 +146,13 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/base/config/config.ts': { values: ['src/base/config', 'src/base'] },
   'src/contract/client': { values: ['src/contract/wire/paths.ts'], types: ['src/base'] },
   // Backups, their restoration and verification.
-  'src/maintenance': { values: ['src/base', 'src/datasource', 'storage'] },
+  'src/operate/maintenance': { values: ['src/base', 'src/datasource', 'storage'] },
   // Checks a machine in the way in which the server would use it.
-  'src/doctor': {
+  'src/operate/doctor': {
     values: ['src/base/os', 'src/base', 'src/confined', 'src/datasource', 'storage'],
     types: ['src/base/config/config.ts'],
   },
-  // `troupe doctor` is `src/doctor`, loaded when it is asked for.
+  // `troupe doctor` is `src/operate/doctor`, loaded when it is asked for.
   'src/cli': {
     values: [
       'src/base',
@@ -160,13 +160,13 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/contract/outputs',
       'src/base/config',
       'src/base/config/config.ts',
-      'src/doctor',
-      'src/maintenance',
+      'src/operate/doctor',
+      'src/operate/maintenance',
     ],
   },
   'src/docs.ts': { values: ['src/base', 'src/base/config'] },
   // The operators' views of the whole server: state, kernels, metrics, readiness; gathered from all workers.
-  'src/operators': {
+  'src/operate/operators': {
     values: ['src/base', 'src/runtime/actors', 'src/base/metrics'],
     types: [
       ...[
@@ -175,13 +175,13 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/runtime/events',
         'src/http',
         'src/confined',
-        'src/maintenance',
+        'src/operate/maintenance',
       ],
       'storage',
     ],
   },
   // Deletes records that are older than the settings allow.
-  'src/retention': {
+  'src/operate/retention': {
     values: ['src/base', 'src/runtime/runs', 'storage'],
     types: ['src/people/audit', 'src/base/config/config.ts'],
   },
@@ -189,8 +189,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     values: [
       ...[
         'src/app',
-        'src/operators',
-        'src/retention',
+        'src/operate/operators',
+        'src/operate/retention',
         'storage',
         'src/base',
         'src/people/audit',
@@ -202,8 +202,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   'src/app': {
     values: [
-      'src/operators',
-      'src/retention',
+      'src/operate/operators',
+      'src/operate/retention',
       'src/base/config',
       'src/base/os',
       'src/people/audit',
@@ -222,7 +222,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
         'src/workspace/packages',
         'src/datasource',
         'src/http',
-        'src/maintenance',
+        'src/operate/maintenance',
       ],
       ...['src/cluster', 'src/people/auth', 'src/runtime/runs', 'src/notebook/pages', 'src/confined/nodes'],
     ],
@@ -243,7 +243,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       ...[
         'src/base/os',
         'src/confined/nodes',
-        'src/operators',
+        'src/operate/operators',
         'src/base/config/config.ts',
         'src/base/metrics',
         'storage',
@@ -331,7 +331,7 @@ test('the web server is loaded by one file and checked by the doctor, and the ot
   const importing = IMPORTS.filter(({ target, typeOnly }) => target === 'uWebSockets.js' && !typeOnly);
   assert.deepEqual([...new Set(importing.map(({ file }) => file))], ['src/http/uws.ts']); // the type of the whole module
   const loading = FILES.filter((file) => /\brequireUws\(copy\)/.test(codeOf(file)));
-  assert.deepEqual(loading, ['src/doctor/runtime.ts', 'src/http/uws.ts']);
+  assert.deepEqual(loading, ['src/operate/doctor/runtime.ts', 'src/http/uws.ts']);
 });
 
 test('only the configuration reads the environment, except for inherited variables of kernels, the address for notices and a limit of the web server', () => {

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { backUp } from '#src/maintenance/backup.ts';
-import { ChainWriter } from '#src/maintenance/increment.ts';
-import { markStore } from '#src/maintenance/lineage.ts';
+import { backUp } from '#src/operate/maintenance/backup.ts';
+import { ChainWriter } from '#src/operate/maintenance/increment.ts';
+import { markStore } from '#src/operate/maintenance/lineage.ts';
 import { openStore } from '#storage/open-store.ts';
 import { atMost, type Measure } from '../measure.ts';
 import { processTree, proportionalBytes } from '../processes.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { backUp } from '#src/maintenance/backup.ts';
+import { backUp } from '#src/operate/maintenance/backup.ts';
 import type { Api } from '../api.ts';
 import { runClosedLoop } from '../load/closed-loop.ts';
 import { atMost, type Measure, median, spread } from '../measure.ts';

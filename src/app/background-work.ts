@@ -4,13 +4,13 @@ import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stac
 import type { Config } from '#src/base/config/config.ts';
 import type { Log } from '#src/base/log/log.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
+import { Retention } from '#src/operate/retention/retention.ts';
+import { RetentionClock } from '#src/operate/retention/retention-clock.ts';
+import type { RunRetention } from '#src/operate/retention/run-retention.ts';
+import { VersionRetention } from '#src/operate/retention/version-retention.ts';
 import { AuditForwarding } from '#src/people/audit/audit-forwarding.ts';
 import { openReceiver } from '#src/people/audit/audit-receiver.ts';
 import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
-import { Retention } from '#src/retention/retention.ts';
-import { RetentionClock } from '#src/retention/retention-clock.ts';
-import type { RunRetention } from '#src/retention/run-retention.ts';
-import { VersionRetention } from '#src/retention/version-retention.ts';
 import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { type Removals, removalOf } from '#storage/removals.ts';

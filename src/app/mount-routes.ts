@@ -64,7 +64,7 @@ import { usageRoutes } from '#src/http/routes/usage.ts';
 import { workspaceLimitRoutes, workspaceRoutes } from '#src/http/routes/workspaces.ts';
 import type { McpEndpoint } from '#src/mcp/endpoint.ts';
 import { NotebookPanels } from '#src/notebook/pages/notebook-panels.ts';
-import type { StoredUsageCounter } from '#src/operators/stored-usage.ts';
+import type { StoredUsageCounter } from '#src/operate/operators/stored-usage.ts';
 import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import type { IdentityPlane } from '#src/people/auth/open-identity.ts';
 import type { PageTokens } from '#src/people/auth/page-tokens.ts';

@@ -7,7 +7,7 @@ import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stac
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { ActorCount } from '#src/contract/wire/actor.ts';
-import { askWorkers } from '#src/operators/ask-workers.ts';
+import { askWorkers } from '#src/operate/operators/ask-workers.ts';
 import { ActorEvents, type ActorStream } from '#src/runtime/actors/actor-events.ts';
 import type { ActorInterest } from '#src/runtime/actors/actor-interest.ts';
 import { mergeCounts } from '#src/runtime/actors/actor-list.ts';

@@ -15,7 +15,7 @@ import { RayNodes } from '#src/confined/nodes/ray.ts';
 import { RayJobs } from '#src/confined/nodes/ray-jobs.ts';
 import type { StarterOf } from '#src/confined/processes/host/zygote-process.ts';
 import { ShapeError } from '#src/confined/processes/json-shape.ts';
-import { openSealedAuthority } from '#src/maintenance/nodes-sealing.ts';
+import { openSealedAuthority } from '#src/operate/maintenance/nodes-sealing.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 

@@ -5,7 +5,7 @@ import type { Config } from '#src/base/config/config.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
 import { createEgress, isLoopbackHost } from '#src/datasource/egress/egress.ts';
-import { sessionsOfAll } from '#src/operators/kernels-of-all.ts';
+import { sessionsOfAll } from '#src/operate/operators/kernels-of-all.ts';
 import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import { IndexProxy } from '#src/workspace/packages/index-proxy.ts';
 import { KernelsWithPackages } from '#src/workspace/packages/kernels-with-packages.ts';

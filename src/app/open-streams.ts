@@ -9,7 +9,7 @@ import type { ActorStreamEnvelope } from '#src/contract/wire/actor.ts';
 import type { ServerStreamEnvelope } from '#src/contract/wire/server.ts';
 import type { ResyncReason } from '#src/contract/wire/shape.ts';
 import type { PageStreamPorts } from '#src/notebook/pages/page-stream.ts';
-import type { ServerStream } from '#src/operators/server-events.ts';
+import type { ServerStream } from '#src/operate/operators/server-events.ts';
 import type { ActorEvents } from '#src/runtime/actors/actor-events.ts';
 import type { ActorReporter } from '#src/runtime/actors/actor-reporter.ts';
 import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';

@@ -13,7 +13,7 @@ import { type NodeEnd, NodeHost } from '#src/confined/nodes/host/node-host.ts';
 import { type Membership, StateFolder } from '#src/confined/nodes/host/state-folder.ts';
 import { parseAddress, parseInvitation } from '#src/confined/nodes/invitation.ts';
 import { readNodeSecret } from '#src/confined/nodes/node-secret.ts';
-import { KernelSampler } from '#src/operators/kernel-usage.ts';
+import { KernelSampler } from '#src/operate/operators/kernel-usage.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 import { say } from './announce.ts';

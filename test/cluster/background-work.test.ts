@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { UserId, WorkspaceId } from '#src/base/ids.ts';
 import { IdempotencyStore } from '#src/http/idempotency/idempotency-store.ts';
-import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
+import { BackupSchedule } from '#src/operate/maintenance/backup-schedule.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { idempotencyExpiries, idempotencyRecords } from '#storage/records/idempotency.ts';
 import { Removals } from '#storage/removals.ts';

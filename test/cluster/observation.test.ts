@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ServerState } from '#src/contract/wire/server.ts';
-import { mergeLines, type OwnObservation, observeCluster } from '#src/operators/cluster-observation.ts';
+import {
+  mergeLines,
+  type OwnObservation,
+  observeCluster,
+} from '#src/operate/operators/cluster-observation.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
 
 /** The state of a worker, in which all figures are multiples of the worker's number. */

@@ -158,7 +158,7 @@ export const MUTANTS_OF_DATA: readonly Mutant[] = [
     rule: 'rule 10',
     wrong:
       'The retention of versions goes by the time at which a version began instead of the time of its replacement.',
-    file: 'src/retention/version-retention.ts',
+    file: 'src/operate/retention/version-retention.ts',
     before:
       '        const kept = entries.filter(({ replacedAt }) => replacedAt >= before);\n        if (kept.length === entries.length) continue;\n        for (const { updatedAt, replacedAt } of entries)\n          if (replacedAt < before)',
     after:
@@ -177,7 +177,7 @@ export const MUTANTS_OF_DATA: readonly Mutant[] = [
     name: 'backup-keeps-deleted-files',
     rule: 'rule 10',
     wrong: 'An increment of a backup does not note deleted files, so that a restore brings them back.',
-    file: 'src/maintenance/increment.ts',
+    file: 'src/operate/maintenance/increment.ts',
     before: "  const removed = (['files', 'links', 'folders'] as const).flatMap((kind) =>",
     after: "  const removed = (['links', 'folders'] as const).flatMap((kind) =>",
   },

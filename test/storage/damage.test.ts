@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test from 'node:test';
-import { verify } from '#src/maintenance/verify.ts';
+import { verify } from '#src/operate/maintenance/verify.ts';
 import { DamagedRecord, defineRecord } from '#storage/codec.ts';
 import { listingOf } from '#storage/lists/listing.ts';
 import { openStore } from '#storage/open-store.ts';

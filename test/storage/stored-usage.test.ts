@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import { StoredUsageCounter } from '#src/operators/stored-usage.ts';
+import { StoredUsageCounter } from '#src/operate/operators/stored-usage.ts';
 import type { Key } from '#storage/keys.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;

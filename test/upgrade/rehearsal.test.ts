@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import type { Migrated } from '#src/maintenance/migrate.ts';
+import type { Migrated } from '#src/operate/maintenance/migrate.ts';
 import { CURRENT_FORMAT } from '#storage/migrations.ts';
 import { troupe } from '#test/cli/captured-terminal.ts';
 import { startServerProcess } from '#test/support/child-server.ts';

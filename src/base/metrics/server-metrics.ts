@@ -2,7 +2,7 @@
  * The metrics that the parts of a server count themselves, in one table. Names follow the
  * OpenTelemetry conventions in the spelling of Prometheus where there are conventions (HTTP 1.27;
  * generative AI 1.36, which are experimental). Other names begin with `troupe_`.
- * `src/operators/server-gauges.ts` adds the metrics that are read only on request.
+ * `src/operate/operators/server-gauges.ts` adds the metrics that are read only on request.
  */
 
 import type { Histogram } from './instruments.ts';

@@ -31,10 +31,10 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     .option('--compact', 'leave out the free pages of the store: the backup is smaller, and takes longer')
     .action(async (directory: string, options: { compact?: true }, command) => {
       process.umask(0o077);
-      const { backUp } = await import('#src/maintenance/backup.ts');
+      const { backUp } = await import('#src/operate/maintenance/backup.ts');
       const to = resolve(cwd, directory);
       const { dataDir, keyringFile } = commandConfig({ env, cwd }).config;
-      const { sealingOf } = await import('#src/maintenance/nodes-sealing.ts');
+      const { sealingOf } = await import('#src/operate/maintenance/nodes-sealing.ts');
       const sealing = existsSync(keyringFile) ? sealingOf(keyringFile) : undefined;
       const manifest = await backUp({ dataDir, to, sealing, compact: options.compact === true });
       if (wantsJson(command)) return printJson(terminal, { directory: to, ...manifest });
@@ -59,7 +59,7 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     )
     .action(async (from: string, options: { until?: number }, command) => {
       process.umask(0o077);
-      const { restore } = await import('#src/maintenance/restore.ts');
+      const { restore } = await import('#src/operate/maintenance/restore.ts');
       const dataDir = dataDirOf();
       const restored = await restore({ from: resolve(cwd, from), dataDir, ...options });
       if (wantsJson(command)) return printJson(terminal, { dataDir, ...restored });
@@ -90,7 +90,7 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
         );
       if (options.record !== undefined || options.from !== undefined)
         throw new CommandFailure('--record and --from need --repair.', EXIT.usage);
-      const { verify } = await import('#src/maintenance/verify.ts');
+      const { verify } = await import('#src/operate/maintenance/verify.ts');
       const place = directory === undefined ? dataDirOf() : resolve(cwd, directory);
       const found = await verify(place);
       if (wantsJson(command)) printJson(terminal, { directory: place, ...found });
@@ -105,7 +105,7 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     });
   const repairDamage = async (dataDir: string, { record, from }: RepairFlags, command: Command) => {
     process.umask(0o077);
-    const { repair } = await import('#src/maintenance/repair.ts');
+    const { repair } = await import('#src/operate/maintenance/repair.ts');
     const { directory: kept, records } = await repair({
       dataDir,
       records: record,
@@ -130,7 +130,7 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
       process.umask(0o077);
       if (options.copyIn !== undefined && options.check !== true)
         throw new CommandFailure('--copy-in needs --check.', EXIT.usage);
-      const { migrate, rehearse } = await import('#src/maintenance/migrate.ts');
+      const { migrate, rehearse } = await import('#src/operate/maintenance/migrate.ts');
       const dataDir = dataDirOf();
       const copyIn = options.copyIn === undefined ? undefined : resolve(cwd, options.copyIn);
       const json = wantsJson(command);
@@ -162,7 +162,7 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     )
     .action(async (_, command) => {
       process.umask(0o077);
-      const { compact } = await import('#src/maintenance/compact.ts');
+      const { compact } = await import('#src/operate/maintenance/compact.ts');
       const dataDir = dataDirOf();
       const found = await compact(dataDir);
       if (wantsJson(command)) return printJson(terminal, { dataDir, ...found });

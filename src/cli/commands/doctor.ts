@@ -54,7 +54,7 @@ export async function* findingsOf(
 ): AsyncGenerator<ServerFinding, void, undefined> {
   const { config } = commandConfig({ env, cwd });
   // Imported here, because it loads the kernel host and the store, which no other command needs.
-  const { examine } = await import('#src/doctor/examine.ts');
+  const { examine } = await import('#src/operate/doctor/examine.ts');
   yield* examine(config);
   try {
     yield* checkServer(resolveAccess({ env, cwd, workspaceId }), { askModel });

@@ -5,7 +5,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
+import { BackupSchedule } from '#src/operate/maintenance/backup-schedule.ts';
 import { openStore } from '#storage/open-store.ts';
 import { things } from './filled-directory.ts';
 import { rememberingLog } from './temporary-store.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ServerFacts, ServerLoad, ServerStreamEnvelope } from '#src/contract/wire/server.ts';
-import { ServerEvents } from '#src/operators/server-events.ts';
+import { ServerEvents } from '#src/operate/operators/server-events.ts';
 import { PublishedStream } from '#src/runtime/events/published-stream.ts';
 import { RecordingSink } from '#test/runtime/events/recording-sink.ts';
 import { eventually } from '#test/support/processes.ts';

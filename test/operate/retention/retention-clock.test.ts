@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { firstIdAt, type WorkspaceId } from '#src/base/ids.ts';
 import { createClient } from '#src/contract/client/client.ts';
 import { Troupe } from '#src/contract/client/troupe.ts';
-import { RetentionClock } from '#src/retention/retention-clock.ts';
+import { RetentionClock } from '#src/operate/retention/retention-clock.ts';
 import { notebookVersions } from '#storage/records/notebooks.ts';
 import { runIndex } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';

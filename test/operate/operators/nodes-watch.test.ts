@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Node, NodeList } from '#src/contract/wire/nodes.ts';
-import { NodesWatch } from '#src/operators/nodes-watch.ts';
+import { NodesWatch } from '#src/operate/operators/nodes-watch.ts';
 import { eventually } from '#test/support/processes.ts';
 
 const node = (name: string, fields: Partial<Node> = {}): Node => ({

@@ -10,9 +10,9 @@ import type { Sample } from '#src/base/metrics/registry.ts';
 import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
 import type { NodeList } from '#src/contract/wire/nodes.ts';
-import type { BackupStatus } from '#src/maintenance/backup-schedule.ts';
 import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import type { Store } from '#storage/store.ts';
+import type { BackupStatus } from '../maintenance/backup-schedule.ts';
 import type { KernelSampler } from './kernel-usage.ts';
 
 /** The figures of the disk, the records and the backups, for metrics. */

@@ -14,9 +14,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { BackupSchedule } from '#src/maintenance/backup-schedule.ts';
-import { readManifest } from '#src/maintenance/manifest.ts';
-import { verify } from '#src/maintenance/verify.ts';
+import { BackupSchedule } from '#src/operate/maintenance/backup-schedule.ts';
+import { readManifest } from '#src/operate/maintenance/manifest.ts';
+import { verify } from '#src/operate/maintenance/verify.ts';
 import { openStore } from '#storage/open-store.ts';
 import { eventually } from '#test/support/processes.ts';
 import { filledDirectory, things } from '#test/support/store/filled-directory.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
-import { backUp } from '#src/maintenance/backup.ts';
+import { backUp } from '#src/operate/maintenance/backup.ts';
 import { type Ended, Shell } from '#test/cli/troupe-process.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { eventually } from '#test/support/processes.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import test, { type TestContext } from 'node:test';
-import { freshForMs, KernelSampler, type KernelWithProcess } from '#src/operators/kernel-usage.ts';
+import { freshForMs, KernelSampler, type KernelWithProcess } from '#src/operate/operators/kernel-usage.ts';
 import { eventually } from '#test/support/processes.ts';
 
 /** A shell that has started another process, and ends with the test. */

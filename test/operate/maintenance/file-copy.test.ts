@@ -13,10 +13,10 @@ import {
 import { dirname, join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { backUp } from '#src/maintenance/backup.ts';
-import { copyTree } from '#src/maintenance/file-copy.ts';
-import { restore } from '#src/maintenance/restore.ts';
-import { verify } from '#src/maintenance/verify.ts';
+import { backUp } from '#src/operate/maintenance/backup.ts';
+import { copyTree } from '#src/operate/maintenance/file-copy.ts';
+import { restore } from '#src/operate/maintenance/restore.ts';
+import { verify } from '#src/operate/maintenance/verify.ts';
 import { openStore } from '#storage/open-store.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 
@@ -153,7 +153,7 @@ test('of a growing file, the part that existed when its copy began is copied', a
 test('an incompletely written backup is refused and removed', async (t) => {
   const { dataDir, files, backup } = await emptyDirectory(t);
   writeFileSync(join(files, 'data.bin'), Buffer.alloc(300_000, 1));
-  const cli = fileURLToPath(new URL('../../server/cli.js', import.meta.url));
+  const cli = fileURLToPath(new URL('../../../server/cli.js', import.meta.url));
   // Within the limit a write takes a part of the bytes without an error, as on a disk that is nearly full.
   const { status, stderr } = spawnSync(
     'bash',
