@@ -134,7 +134,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     types: ['src/cluster', 'src/base/tracing'],
   },
   // Runs in browsers, and asks the server as any client does.
-  'src/console': {
+  'src/faces/console': {
     values: [
       'src/contract/client',
       'src/contract/outputs',
@@ -153,7 +153,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     types: ['src/base/config/config.ts'],
   },
   // `troupe doctor` is `src/operate/doctor`, loaded when it is asked for.
-  'src/cli': {
+  'src/faces/cli': {
     values: [
       'src/base',
       'src/contract/client',
@@ -357,7 +357,7 @@ test('only main and the command line end the process, and only the command line 
     /(^|[^.\w])console\.(log|error|warn|info|debug)\(/m.test(codeOf(file)),
   );
   assert.deepEqual(
-    printing.filter((file) => !file.startsWith('src/cli/')),
+    printing.filter((file) => !file.startsWith('src/faces/cli/')),
     [],
   );
 });

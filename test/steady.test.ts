@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..');
 /** Files that measure time because that is their subject. */
 const MEASURED: Readonly<Record<string, string>> = {
   'test/cluster/processes.test.ts': 'repeats an outage until one is shorter than a second',
-  'test/console/many-actors.ts': 'compares the processor time of a thread of the browser',
+  'test/faces/console/many-actors.ts': 'compares the processor time of a thread of the browser',
   'test/datasource/keys/killed-rotation.test.ts': 'chooses the moment of a kill',
   'test/escape/flood.test.ts': 'shows the waits of a flood, and has no limit for them',
   'test/journeys/events/paced-readers.test.ts': 'reads at a chosen rate',

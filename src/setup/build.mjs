@@ -9,7 +9,7 @@ import { filesBelow, fingerprint, readStamp, writeStamp } from './stamps.mjs';
 /** The announcement of set-up while the step runs. */
 export const title = 'building';
 
-const CONSOLE = join('src', 'console');
+const CONSOLE = join('src', 'faces', 'console');
 const SETUP = join('src', 'setup');
 const FOLDERS = ['src', 'machines', 'storage', 'test', 'bench'];
 const SETTINGS = ['tsconfig.json', 'package.json', 'package-lock.json'];

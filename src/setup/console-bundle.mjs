@@ -1,4 +1,4 @@
-// The console's files: bundles src/console into dist/console, with names that change with the content.
+// The console's files: bundles src/faces/console into dist/console, with names that change with the content.
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -19,7 +19,7 @@ const COMMON = {
 
 /** Writes `dist/console`. `compiled` is the folder in which the statecharts are compiled. Rejects with esbuild's error. */
 export async function bundleConsole(root) {
-  const source = join(root, 'src', 'console');
+  const source = join(root, 'src', 'faces', 'console');
   if (!existsSync(join(source, 'main.tsx'))) return;
   const { build } = await import('esbuild');
   const files = new Map();
@@ -46,12 +46,12 @@ export async function bundleConsole(root) {
   const console = readFileSync(join(source, 'index.html'), 'utf8');
   const [icon] = /<link rel="icon".*>/.exec(console);
   const home = readFileSync(join(source, 'home', 'home.html'), 'utf8').replace('<!-- icon -->', () => icon);
-  files.set('index.html', indexPage(console, filesOf(metafile, 'src/console/main.tsx')));
-  files.set('home.html', indexPage(home, filesOf(metafile, 'src/console/home/main.tsx')));
+  files.set('index.html', indexPage(console, filesOf(metafile, 'src/faces/console/main.tsx')));
+  files.set('home.html', indexPage(home, filesOf(metafile, 'src/faces/console/home/main.tsx')));
   // The same page, below the address of a notebook.
   files.set(
     'notebook.html',
-    indexPage(home, filesOf(metafile, 'src/console/home/main.tsx'), '../../console'),
+    indexPage(home, filesOf(metafile, 'src/faces/console/home/main.tsx'), '../../console'),
   );
   writePage(join(root, 'dist', 'console'), files, { [frameName]: frame.hash });
 }

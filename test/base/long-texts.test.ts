@@ -6,7 +6,6 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { parseHost } from '#src/base/net/ip-address.ts';
 import { isSameInstant } from '#src/base/time/clock.ts';
-import { FoldedText, PrintedText, safeLine, safeText } from '#src/cli/safe-text.ts';
 import {
   BIGQUERY_SYNTAX,
   MSSQL_SYNTAX,
@@ -15,6 +14,7 @@ import {
   placeParameters,
 } from '#src/datasource/query/placeholders.ts';
 import { isReading } from '#src/datasource/query/statements.ts';
+import { FoldedText, PrintedText, safeLine, safeText } from '#src/faces/cli/safe-text.ts';
 import { requireJson } from '#src/http/edge/request-head.ts';
 import { isKnown } from '#src/http/reply/entity-tag.ts';
 import { fileStem } from '#src/notebook/saved/file-stem.ts';

@@ -6,15 +6,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RunScreen } from '#src/cli/run/run-screen.ts';
-import { PrintedText, safeText } from '#src/cli/safe-text.ts';
-import { outputText, type ShowOptions } from '#src/cli/show/output.ts';
-import { cutTo } from '#src/cli/show/width.ts';
-import { styleOf } from '#src/cli/style.ts';
-import { table } from '#src/cli/table.ts';
-import { terminalOn } from '#src/cli/terminal.ts';
 import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
 import type { Run } from '#src/contract/wire/run.ts';
+import { RunScreen } from '#src/faces/cli/run/run-screen.ts';
+import { PrintedText, safeText } from '#src/faces/cli/safe-text.ts';
+import { outputText, type ShowOptions } from '#src/faces/cli/show/output.ts';
+import { cutTo } from '#src/faces/cli/show/width.ts';
+import { styleOf } from '#src/faces/cli/style.ts';
+import { table } from '#src/faces/cli/table.ts';
+import { terminalOn } from '#src/faces/cli/terminal.ts';
 import { assertLinear } from '#test/support/growth.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import { STEERING } from '#test/support/steering.ts';

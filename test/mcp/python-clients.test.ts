@@ -110,7 +110,11 @@ for (const [era, mode] of Object.entries(ERAS)) {
   });
 
   test(`by ${era} on standard input and output, \`troupe mcp\` does the same`, async () => {
-    const COMMAND = JSON.stringify([process.execPath, join(PACKAGE_ROOT, 'dist/src/cli/main.js'), 'mcp']);
+    const COMMAND = JSON.stringify([
+      process.execPath,
+      join(PACKAGE_ROOT, 'dist/src/faces/cli/main.js'),
+      'mcp',
+    ]);
     checkLongWork(await run('long_work.py', ['stdio', mode], { env: { COMMAND } }));
   });
 }

@@ -81,9 +81,12 @@ test('the client has a call for each operation, except for pages and their files
 
 test('neither the client nor a route contains a path of the interface', () => {
   const literal = /['"`]\/api\/\w+\/[\w/:.$-]*/g;
-  const sources = ['src/contract/client', 'src/http/routes', 'src/http/handlers', 'src/console/views'].map(
-    sourceOf,
-  );
+  const sources = [
+    'src/contract/client',
+    'src/http/routes',
+    'src/http/handlers',
+    'src/faces/console/views',
+  ].map(sourceOf);
   assert.deepEqual(sources.join('\n').match(literal) ?? [], ['"/api/v3/openapi.json']); // a link of the landing page
 });
 

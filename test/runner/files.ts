@@ -38,7 +38,7 @@ const STARTERS = [
   'test/support/firefox.ts',
   'test/confined/kernel-fixture.ts',
   'test/datasource/engine-host.ts',
-  'test/cli/troupe-process.ts',
+  'test/faces/cli/troupe-process.ts',
 ];
 const HEAD_LINES = 6;
 const TIER = /^(?:\/\/|#) tier: (\w+)(, because \S)?/m;

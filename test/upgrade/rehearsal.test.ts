@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import type { Migrated } from '#src/operate/maintenance/migrate.ts';
 import { CURRENT_FORMAT } from '#storage/migrations.ts';
-import { troupe } from '#test/cli/captured-terminal.ts';
+import { troupe } from '#test/faces/cli/captured-terminal.ts';
 import { startServerProcess } from '#test/support/child-server.ts';
 import { pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test from 'node:test';
-import { SNIPPETS } from '#src/cli/snippets.ts';
+import { SNIPPETS } from '#src/faces/cli/snippets.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 import { emptyFolder, PACKAGE, PYTHON, run } from './python.ts';

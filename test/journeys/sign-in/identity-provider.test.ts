@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
 import type { OwnAccount } from '#src/contract/wire/identity.ts';
-import { Shell } from '#test/cli/troupe-process.ts';
+import { Shell } from '#test/faces/cli/troupe-process.ts';
 import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
 import { eventually } from '#test/support/processes.ts';
 import { removeAfter } from '#test/support/remove-folder.ts';

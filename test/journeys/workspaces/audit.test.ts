@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuditEntry } from '#src/contract/wire/audit.ts';
-import { Shell } from '#test/cli/troupe-process.ts';
+import { Shell } from '#test/faces/cli/troupe-process.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
 import { refusalOf } from '#test/support/refusal.ts';

@@ -28,7 +28,7 @@ import { verify } from '#src/operate/maintenance/verify.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openStore } from '#storage/open-store.ts';
 import { keyChecks } from '#storage/records/datasources.ts';
-import { Shell } from '#test/cli/troupe-process.ts';
+import { Shell } from '#test/faces/cli/troupe-process.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { eventually } from '#test/support/processes.ts';
 import { OWNER } from '#test/support/server-fixture.ts';

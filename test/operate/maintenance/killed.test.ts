@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { backUp } from '#src/operate/maintenance/backup.ts';
-import { type Ended, Shell } from '#test/cli/troupe-process.ts';
+import { type Ended, Shell } from '#test/faces/cli/troupe-process.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { eventually } from '#test/support/processes.ts';
 import { filledDirectory } from '#test/support/store/filled-directory.ts';

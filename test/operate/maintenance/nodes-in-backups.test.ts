@@ -12,7 +12,7 @@ import { restore } from '#src/operate/maintenance/restore.ts';
 import { verify } from '#src/operate/maintenance/verify.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 import { openStore } from '#storage/open-store.ts';
-import { Shell } from '#test/cli/troupe-process.ts';
+import { Shell } from '#test/faces/cli/troupe-process.ts';
 import { startServerProcess } from '#test/support/child-server.ts';
 import { joinNode, startServerOfNodes } from '#test/support/kernel-node.ts';
 import { eventually } from '#test/support/processes.ts';

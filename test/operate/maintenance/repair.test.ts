@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import type { RepairedRecord } from '#src/operate/maintenance/repair.ts';
-import { troupe } from '#test/cli/captured-terminal.ts';
+import { troupe } from '#test/faces/cli/captured-terminal.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { damage } from '#test/support/store/damage.ts';

@@ -11,7 +11,7 @@ import type { AuditEntry } from '#src/contract/wire/audit.ts';
 import { AuditForwarding } from '#src/people/audit/audit-forwarding.ts';
 import { openReceiver } from '#src/people/audit/audit-receiver.ts';
 import { AuditTrail } from '#src/people/audit/audit-trail.ts';
-import { Shell } from '#test/cli/troupe-process.ts';
+import { Shell } from '#test/faces/cli/troupe-process.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { eventually } from '#test/support/processes.ts';
 import { OWNER } from '#test/support/server-fixture.ts';

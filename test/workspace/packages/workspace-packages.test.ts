@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { Shell } from '#test/cli/troupe-process.ts';
+import { Shell } from '#test/faces/cli/troupe-process.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { addMember } from '#test/support/members.ts';
 import { openNotebook, printed, results } from '#test/support/notebook-fixture.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FoldedText, PrintedText, safeJson, safeLine, safeText } from '#src/cli/safe-text.ts';
-import { terminalOn } from '#src/cli/terminal.ts';
+import { FoldedText, PrintedText, safeJson, safeLine, safeText } from '#src/faces/cli/safe-text.ts';
+import { terminalOn } from '#src/faces/cli/terminal.ts';
 
 const ESC = '\u001b';
 const colored = (text: string) => safeText(text, { colors: true });

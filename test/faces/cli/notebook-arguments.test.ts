@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { refuseUnreached } from '#src/cli/run/notebook-arguments.ts';
+import { refuseUnreached } from '#src/faces/cli/run/notebook-arguments.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { marimoFile } from './notebook-file.ts';
 import { Shell } from './troupe-process.ts';

@@ -5,7 +5,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { MAX_SCRIPT_BYTES, readBokehScripts } from '#src/cli/run/bokeh-scripts.ts';
+import { MAX_SCRIPT_BYTES, readBokehScripts } from '#src/faces/cli/run/bokeh-scripts.ts';
 import { withoutBrowser } from '#test/support/browser.ts';
 import { pythonWithLibraries } from '#test/support/python-with-libraries.ts';
 import { startServer } from '#test/support/server-fixture.ts';

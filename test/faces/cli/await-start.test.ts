@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import test from 'node:test';
-import { awaitStart } from '#src/cli/run/server-return.ts';
 import { ApiError, ConnectionError } from '#src/contract/client/api-error.ts';
 import { createClient } from '#src/contract/client/client.ts';
+import { awaitStart } from '#src/faces/cli/run/server-return.ts';
 import { freePort } from '#test/support/stand-ins/reverse-proxies.ts';
 
 const { signal } = new AbortController();

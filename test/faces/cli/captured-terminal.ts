@@ -1,4 +1,4 @@
-import { runProgram } from '#src/cli/program.ts';
+import { runProgram } from '#src/faces/cli/program.ts';
 
 /** The exit code and the output of a command line. */
 export interface CliRun {

@@ -14,7 +14,7 @@ import { STEERING } from '#test/support/steering.ts';
 import { marimoFile } from './notebook-file.ts';
 import { Shell } from './troupe-process.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../src/faces/cli/main.js', import.meta.url));
 /** Runs a command on a terminal with this many columns, and writes the bytes that the terminal got to standard output. */
 const ON_A_TERMINAL = `
 import fcntl, os, pty, struct, sys, termios

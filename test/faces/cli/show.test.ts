@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { durationText } from '#src/cli/show/duration.ts';
-import { eventLine } from '#src/cli/show/event-line.ts';
-import { gridText } from '#src/cli/show/grid.ts';
-import { type OutputFile, outputText } from '#src/cli/show/output.ts';
-import { cutTo, widthOf } from '#src/cli/show/width.ts';
-import { styleOf } from '#src/cli/style.ts';
 import type { ShownValue } from '#src/contract/outputs/representation.ts';
+import { durationText } from '#src/faces/cli/show/duration.ts';
+import { eventLine } from '#src/faces/cli/show/event-line.ts';
+import { gridText } from '#src/faces/cli/show/grid.ts';
+import { type OutputFile, outputText } from '#src/faces/cli/show/output.ts';
+import { cutTo, widthOf } from '#src/faces/cli/show/width.ts';
+import { styleOf } from '#src/faces/cli/style.ts';
 import { PNG_BASE64 } from './notebook-file.ts';
 
 /** The text for a value, and the kept files. */

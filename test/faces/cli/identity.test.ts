@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { parseExpiry } from '#src/cli/commands/tokens.ts';
+import { parseExpiry } from '#src/faces/cli/commands/tokens.ts';
 import { BOOTSTRAP_TOKEN, START } from '#test/people/auth/identity-fixture.ts';
 import { serveIdentity } from '#test/people/auth/identity-server.ts';
 import { troupe } from './captured-terminal.ts';

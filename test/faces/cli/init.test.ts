@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import test from 'node:test';
 import { promisify } from 'node:util';
-import { SNIPPETS } from '#src/cli/snippets.ts';
+import { SNIPPETS } from '#src/faces/cli/snippets.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { Shell } from './troupe-process.ts';
 

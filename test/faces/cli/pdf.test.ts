@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import test from 'node:test';
-import { confine } from '#src/cli/run/confined-browser.ts';
-import { printPdf, requireBrowser } from '#src/cli/run/pdf.ts';
+import { confine } from '#src/faces/cli/run/confined-browser.ts';
+import { printPdf, requireBrowser } from '#src/faces/cli/run/pdf.ts';
 import { troupe } from './captured-terminal.ts';
 import { Shell } from './troupe-process.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { titleOfFile } from '#src/cli/run/notebook-title.ts';
+import { titleOfFile } from '#src/faces/cli/run/notebook-title.ts';
 import { assertLinear } from '#test/support/growth.ts';
 
 test('the title is read from the file, with any line ends; the file name is the title of a file without one', () => {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'node:test';
-import { FullScreen, type ScreenDevice } from '#src/cli/full-screen.ts';
-import { widthOf } from '#src/cli/show/width.ts';
-import { styleOf } from '#src/cli/style.ts';
-import { topSample } from '#src/cli/top/top-sample.ts';
-import { topLines } from '#src/cli/top/top-view.ts';
 import type { ServerState } from '#src/contract/wire/server.ts';
+import { FullScreen, type ScreenDevice } from '#src/faces/cli/full-screen.ts';
+import { widthOf } from '#src/faces/cli/show/width.ts';
+import { styleOf } from '#src/faces/cli/style.ts';
+import { topSample } from '#src/faces/cli/top/top-sample.ts';
+import { topLines } from '#src/faces/cli/top/top-view.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { troupe } from './captured-terminal.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { isObeyed } from '#src/base/config/allowed-files.ts';
 import { settingsTable } from '#src/base/config/report.ts';
-import { resolveAccess } from '#src/cli/access.ts';
+import { resolveAccess } from '#src/faces/cli/access.ts';
 import { troupe } from './captured-terminal.ts';
 
 /** Returns a working directory with a data directory in which a server was started once. */
@@ -247,7 +247,7 @@ for (const { shell, args, says } of SHELLS) {
 }
 
 test('docs/cli.md names every command', async () => {
-  const page = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf8');
+  const page = readFileSync(new URL('../../../../docs/cli.md', import.meta.url), 'utf8');
   const commandsOf = async (...group: string[]) => {
     const { out } = await troupe([...group, '--help']);
     const [, commands = ''] = /^Commands:$((?:\n .*)*)/m.exec(out) ?? [];
@@ -311,7 +311,7 @@ test('other users obey a settings file of root at once, and root itself does onl
 test('standard input without an end is refused at 256 MiB, before it takes all memory', (t) => {
   const zeros = openSync('/dev/zero', 'r');
   t.after(() => closeSync(zeros));
-  const input = new URL('../../src/cli/input.js', import.meta.url).href;
+  const input = new URL('../../../src/faces/cli/input.js', import.meta.url).href;
   const { stdout } = spawnSync(
     process.execPath,
     [

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import test from 'node:test';
-import { folderOfGlob, globMatcher } from '#src/cli/run/glob.ts';
-import { localImports } from '#src/cli/run/local-imports.ts';
+import { folderOfGlob, globMatcher } from '#src/faces/cli/run/glob.ts';
+import { localImports } from '#src/faces/cli/run/local-imports.ts';
 
 test('a pattern matches the same names as in a shell', () => {
   const cases: readonly [string, readonly string[], readonly string[]][] = [

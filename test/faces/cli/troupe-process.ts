@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { runProgram } from '#src/cli/program.ts';
+import { runProgram } from '#src/faces/cli/program.ts';
 import { LANE } from '#test/runner/lane-state.ts';
 import type { Owner, TestServer } from '#test/support/server-fixture.ts';
 import { pythonOfTests } from '#test/support/server-fixture.ts';
 
 /** The program, as it is bundled. */
-export const MAIN = fileURLToPath(new URL('../../server/cli.js', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../../../server/cli.js', import.meta.url));
 
 /** Commands that are a server, or that open a store, which a process must not open twice. */
 const APART = new Set(['serve', 'mcp', 'node', 'doctor', 'backup', 'keys', 'init']);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { safeHtml } from '#src/cli/show/safe-html.ts';
+import { safeHtml } from '#src/faces/cli/show/safe-html.ts';
 
 test('HTML of a notebook is unchanged: text, tables, styles, links, drawings and embedded images', () => {
   for (const html of [
