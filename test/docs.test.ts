@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import test from 'node:test';
-import { PAGES, withTables } from '#src/docs.ts';
+import { PAGES, withTables } from '#src/start/docs.ts';
 
 const documents = [
   ...readdirSync('.'),

@@ -6,7 +6,7 @@ import test from 'node:test';
 /**
  * Folder → folders it may import. An import that is not listed is a violation. `types` may be
  * imported only as types, so that none of their code is loaded. A file with an entry of its own is
- * not part of its folder. `src/app.ts` and `src/app/` connect all of them; `src/main.ts` starts the
+ * not part of its folder. `src/start/app.ts` and `src/start/app/` connect all of them; `src/start/main.ts` starts the
  * result.
  */
 interface Layer {
@@ -164,7 +164,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'src/operate/maintenance',
     ],
   },
-  'src/docs.ts': { values: ['src/base', 'src/base/config'] },
+  'src/start/docs.ts': { values: ['src/base', 'src/base/config'] },
   // The operators' views of the whole server: state, kernels, metrics, readiness; gathered from all workers.
   'src/operate/operators': {
     values: ['src/base', 'src/runtime/actors', 'src/base/metrics'],
@@ -185,10 +185,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     values: ['src/base', 'src/runtime/runs', 'storage'],
     types: ['src/people/audit', 'src/base/config/config.ts'],
   },
-  'src/app.ts': {
+  'src/start/app.ts': {
     values: [
       ...[
-        'src/app',
+        'src/start/app',
         'src/operate/operators',
         'src/operate/retention',
         'storage',
@@ -200,7 +200,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       ...['src/runtime/sessions', 'src/agent', 'src/datasource', 'src/http', 'src/cluster', 'src/mcp'],
     ],
   },
-  'src/app': {
+  'src/start/app': {
     values: [
       'src/operate/operators',
       'src/operate/retention',
@@ -229,11 +229,11 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     types: ['src/runtime/sessions', 'src/agent', 'src/mcp', 'src/base/config/config.ts'],
   },
   // From the settings to a serving process, and to its end.
-  'src/process': {
+  'src/start/process': {
     values: [
       ...[
-        'src/app',
-        'src/app.ts',
+        'src/start/app',
+        'src/start/app.ts',
         'src/people/auth',
         'src/cluster',
         'src/base',
@@ -250,8 +250,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       ],
     ],
   },
-  'src/node-main.ts': { values: ['src/base/config/config.ts', 'src/base', 'src/process'] },
-  'src/main.ts': { values: ['src/cluster', 'src/base/config/config.ts', 'src/base', 'src/process'] },
+  'src/start/node-main.ts': { values: ['src/base/config/config.ts', 'src/base', 'src/start/process'] },
+  'src/start/main.ts': {
+    values: ['src/cluster', 'src/base/config/config.ts', 'src/base', 'src/start/process'],
+  },
 };
 
 /** The files that may use a package or a power over the process. */

@@ -9,7 +9,7 @@ import { bundleConsole } from './console-bundle.mjs';
 import { digest, readStamp, writeStamp } from './stamps.mjs';
 
 /** The programs in `dist/server`, each with its bundle. */
-const PROGRAMS = { main: 'src/main.js', cli: 'src/faces/cli/main.js', node: 'src/node-main.js' };
+const PROGRAMS = { main: 'src/start/main.js', cli: 'src/faces/cli/main.js', node: 'src/start/node-main.js' };
 
 // The packages that every start loads, of which most consist of many modules. Others stay packages: some look for a native binary
 // next to their own files, some are optional, and a CommonJS package that is imported on demand would lose its named exports.

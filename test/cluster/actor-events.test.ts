@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { openActorEvents } from '#src/app/open-actor-events.ts';
 import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { ActorStreamEnvelope } from '#src/contract/wire/actor.ts';
 import type { FollowActors } from '#src/runtime/actors/actor-events.ts';
 import { PublishedStream } from '#src/runtime/events/published-stream.ts';
+import { openActorEvents } from '#src/start/app/open-actor-events.ts';
 import type { Store } from '#storage/store.ts';
 import { box, put, startBoxes, WORKSPACE } from '#test/runtime/actors/boxes.ts';
 import { parseFrames, RecordingSink } from '#test/runtime/events/recording-sink.ts';

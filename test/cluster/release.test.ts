@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { joinCluster } from '#src/app/join-cluster.ts';
 import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { Peers } from '#src/cluster/peers/peers.ts';
 import type { ClusterChannel } from '#src/cluster/worker/channel.ts';
 import { dealSlots, type Home, SLOTS, slotOf, withWorker } from '#src/runtime/homes/slots.ts';
+import { joinCluster } from '#src/start/app/join-cluster.ts';
 
 type IsElsewhere = (workspaceId: string, id: string) => boolean;
 

@@ -9,7 +9,7 @@ import { type Client, createClient } from '#src/contract/client/client.ts';
 import { descendants, gone, kernelHostOf, type ProcessFact } from '#test/support/processes.ts';
 import { type LogLine, OWNER, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 
-const MAIN = join(import.meta.dirname, '../../src/main.js');
+const MAIN = join(import.meta.dirname, '../../src/start/main.js');
 const WATCH_MS = 15;
 const ORPHANS_MS = 5_000;
 /** How late the exit of the process may be reported after its connection broke. */

@@ -25,8 +25,8 @@ test('the bundle of a package has the same exports as the package, for every ent
 
 test('a program is bundled with everything that it imports on demand, and an older bundle is removed', async (t) => {
   const { root, write } = checkout(t);
-  write('dist/src/main.js', "export const later = () => import('./one.js');\n");
-  write('dist/src/one.js', 'export const one = 1;\n');
+  write('dist/src/start/main.js', "export const later = () => import('./one.js');\n");
+  write('dist/src/start/one.js', 'export const one = 1;\n');
   write('dist/server/main-OLD.cjs', '');
   write('dist/server/main-OLD.cjs.cache', '');
   const { bundle } = await importSetup('bundle');
@@ -41,7 +41,7 @@ test('a program is bundled with everything that it imports on demand, and an old
 
 test('in a bundled program, `import.meta.url` is the URL of the started file', async (t) => {
   const { root, write } = checkout(t);
-  write('dist/src/main.js', 'export const place = import.meta.url;\n');
+  write('dist/src/start/main.js', 'export const place = import.meta.url;\n');
   const { bundle } = await importSetup('bundle');
   await bundle(root);
   const started = pathToFileURL(join(root, 'dist/server/main.js')).href;

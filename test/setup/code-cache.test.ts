@@ -35,8 +35,8 @@ function run(main: string, args: readonly string[] = [], options: readonly strin
 /** Returns a bundled program that prints the sum of 1 and 2, and its compiled code. */
 async function adder(t: TestContext) {
   const { root, write } = checkout(t);
-  write('dist/src/main.js', "import { add } from './add.js';\nconsole.log(add(1, 2));\n");
-  write('dist/src/add.js', 'export const add = (a, b) => a + b;\n');
+  write('dist/src/start/main.js', "import { add } from './add.js';\nconsole.log(add(1, 2));\n");
+  write('dist/src/start/add.js', 'export const add = (a, b) => a + b;\n');
   const folder = join(root, 'dist/server');
   const build = async () => {
     const [{ bundle }, { writeCodeCaches }] = [await importSetup('bundle'), await importSetup('code-cache')];
@@ -70,7 +70,7 @@ test('the programs of this installation have compiled code that fits this Node.j
 test('the next start uses the compiled code, even if the program sets V8 flags while it runs', async (t) => {
   const { main, build, write } = await adder(t);
   const flags = "import { setFlagsFromString } from 'node:v8';\nsetFlagsFromString('--no-flush-bytecode');\n";
-  write('dist/src/main.js', `${flags}import { add } from './add.js';\nconsole.log(add(1, 2));\n`);
+  write('dist/src/start/main.js', `${flags}import { add } from './add.js';\nconsole.log(add(1, 2));\n`);
   await build();
   assert.deepEqual(run(main), ['used', '3']);
 });
@@ -114,7 +114,7 @@ test('a program that was moved is compiled again, because errors would name its 
 
 test('a changed program gets new compiled code, even if its length is unchanged', async (t) => {
   const { main, cache, build, write } = await adder(t);
-  write('dist/src/add.js', 'export const add = (a, b) => a * b;\n');
+  write('dist/src/start/add.js', 'export const add = (a, b) => a * b;\n');
   assert.notEqual(await build(), cache);
   assert.deepEqual(run(main), ['used', '2']);
 });

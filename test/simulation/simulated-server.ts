@@ -1,14 +1,14 @@
 /** The server of a simulation: its lives one after the other, on one disk. Each life is the real app, and what is around it is not. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { App } from '#src/app/app-interface.ts';
-import { hostMaker } from '#src/app/prerequisites.ts';
-import { createApp } from '#src/app.ts';
 import { onUnawaitedFault } from '#src/base/async/unawaited.ts';
 import { loadConfig } from '#src/base/config/config.ts';
 import { openLog, type RootLog } from '#src/base/log/log.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { PlainHost } from '#src/confined/processes/host/plain-host.ts';
+import type { App } from '#src/start/app/app-interface.ts';
+import { hostMaker } from '#src/start/app/prerequisites.ts';
+import { createApp } from '#src/start/app.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import type { Connection } from './http/connection.ts';
 import { serverOf, uws } from './http/uws.ts';

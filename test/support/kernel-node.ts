@@ -11,7 +11,7 @@ import { bounded, eventually } from './processes.ts';
 import { removeAfter } from './remove-folder.ts';
 import { type LogLine, NODES, type Overrides, type Owner, pythonOfTests } from './server-fixture.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../src/node-main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../src/start/node-main.js', import.meta.url));
 /** A node needs no libraries for most tests, and is up sooner without them. */
 const NODE_SETTINGS: Overrides = { TROUPE_PRELOAD: 'false' };
 

@@ -20,7 +20,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { openProxySocket } from '#src/app/proxy-socket.ts';
+import { openProxySocket } from '#src/start/app/proxy-socket.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { type Overrides, OWNER, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 

@@ -3,8 +3,8 @@
  * kernels.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { App } from '#src/app/app-interface.ts';
 import type { RootLog } from '#src/base/log/log.ts';
+import type { App } from '../app/app-interface.ts';
 
 /** The longest duration of a drain, counted from its actual start, and the additional time for each session with a kernel. */
 const DRAIN_BASE_MS = 4_800;

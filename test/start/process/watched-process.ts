@@ -1,5 +1,5 @@
 /** A process whose event loop is watched. It stops turning on request, and otherwise writes a line for each message. */
-import { watchMainThread } from '#src/process/main-watch.ts';
+import { watchMainThread } from '#src/start/process/main-watch.ts';
 
 watchMainThread({ lookMs: 50, maxLooks: 10 });
 process.on('message', (message) => {

@@ -1,11 +1,11 @@
 /** The server process: it reads the settings and serves, alone, above workers, or as one of them. Only this file ends it. */
-import '#src/process/begin.ts'; // first: before anything is opened
+import './process/begin.ts'; // first: before anything is opened
 import { fileURLToPath } from 'node:url';
 import { Secret } from '#src/base/caller/secret.ts';
 import { allowSettingsFile, ConfigError, loadConfig } from '#src/base/config/config.ts';
 import { showSourcePlaces } from '#src/base/install/source-places.ts';
 import { openLog } from '#src/base/log/log.ts';
-import { type ToPrimary, type ToWorker, WORKER_ARGUMENT } from './cluster/messages.ts';
+import { type ToPrimary, type ToWorker, WORKER_ARGUMENT } from '#src/cluster/messages.ts';
 import { say } from './process/announce.ts';
 import { type ServeOptions, serveAlone } from './process/serve-alone.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { openStreams } from '#src/app/open-streams.ts';
 import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { SessionId } from '#src/base/ids.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { ALONE } from '#src/runtime/homes/cluster.ts';
+import { openStreams } from '#src/start/app/open-streams.ts';
 import { RecordingSink, snapshot, text } from '#test/runtime/events/recording-sink.ts';
 import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 

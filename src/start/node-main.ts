@@ -1,5 +1,5 @@
 /** The process of a kernel node (`troupe node join`). Only this file and the command line end it. */
-import '#src/process/begin.ts'; // first: before anything is opened
+import './process/begin.ts'; // first: before anything is opened
 import { Secret } from '#src/base/caller/secret.ts';
 import { ConfigError, loadConfig } from '#src/base/config/config.ts';
 import { showSourcePlaces } from '#src/base/install/source-places.ts';

@@ -3,7 +3,6 @@
  * was empty.
  */
 
-import { openStorage } from '#src/app/open-storage.ts';
 import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { Log } from '#src/base/log/log.ts';
@@ -12,6 +11,7 @@ import type { Bootstrapped } from '#src/people/auth/bootstrap.ts';
 import { openIdentity } from '#src/people/auth/open-identity.ts';
 import { ALONE } from '#src/runtime/homes/cluster.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
+import { openStorage } from '../app/open-storage.ts';
 
 export interface FirstStartOptions {
   readonly config: Config;

@@ -2,7 +2,6 @@
 
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
-import { hostMaker } from '#src/app/prerequisites.ts';
 import { onUnawaitedFault, UNAWAITED_FAULT, unawaited } from '#src/base/async/unawaited.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { RootLog } from '#src/base/log/log.ts';
@@ -16,6 +15,7 @@ import { readNodeSecret } from '#src/confined/nodes/node-secret.ts';
 import { KernelSampler } from '#src/operate/operators/kernel-usage.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
+import { hostMaker } from '../app/prerequisites.ts';
 import { say } from './announce.ts';
 import { protectMemory } from './protect.ts';
 

@@ -1,13 +1,13 @@
 /** Keeps the secrets of this process, and of its clients, from other programs of this machine. */
 
 import { readFileSync } from 'node:fs';
-import { sharesNetwork } from '#src/app/proxy-socket.ts';
 import type { Secret } from '#src/base/caller/secret.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { Log } from '#src/base/log/log.ts';
 import { entriesOfThisMachine } from '#src/base/net/own-addresses.ts';
 import { holdOtherFamily } from '#src/base/os/listening-socket.ts';
 import { becomeUndumpable } from '#src/base/os/prctl.ts';
+import { sharesNetwork } from '../app/proxy-socket.ts';
 
 /** Makes the memory of this process unreadable for other programs, and logs the protections that this machine lacks. */
 export async function protectMemory(log: Log): Promise<void> {

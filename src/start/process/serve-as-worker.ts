@@ -1,6 +1,5 @@
 /** One of the processes that serve, below a primary. */
 
-import { openPrerequisites } from '#src/app/prerequisites.ts';
 import { VERSION } from '#src/base/install/version.ts';
 import { exitAtOnce } from '#src/base/os/exit.ts';
 import { dieWithParent } from '#src/base/os/prctl.ts';
@@ -8,6 +7,7 @@ import { Peers } from '#src/cluster/peers/peers.ts';
 import { PrimaryLink, type ProcessChannel } from '#src/cluster/worker/primary-link.ts';
 import { RelayedHosts } from '#src/cluster/worker/relayed-zygote.ts';
 import type { LocalModelAddress } from '#src/confined/processes/children/local-model.ts';
+import { openPrerequisites } from '../app/prerequisites.ts';
 import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';
 import { protectMemory } from './protect.ts';
@@ -26,7 +26,7 @@ export async function serveAsWorker(options: ServeOptions, channel: ProcessChann
   const { config, end, fail } = options;
   for (const signal of OF_THE_PRIMARY) process.on(signal, () => {});
   const unguarded = await dieWithParent();
-  const { createApp } = await import('#src/app.ts'); // loaded while Python starts, so that it costs no time
+  const { createApp } = await import('../app.ts'); // loaded while Python starts, so that it costs no time
   const { warmedUp } = await import('./warm-up.ts');
   const link = await PrimaryLink.open(channel);
   const log = options.log.ofWorker(link.worker);

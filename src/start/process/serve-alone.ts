@@ -1,12 +1,12 @@
 /** The server as one process. */
 
-import { awaitRequiredConfinement, openPrerequisites } from '#src/app/prerequisites.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { Secret } from '#src/base/caller/secret.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { RootLog } from '#src/base/log/log.ts';
 import { exitAtOnce } from '#src/base/os/exit.ts';
 import { notifyServiceManager } from '#src/base/os/service-notice.ts';
+import { awaitRequiredConfinement, openPrerequisites } from '../app/prerequisites.ts';
 import { announce, sayWhereKernelsRun } from './announce.ts';
 import { compileEarly } from './compile-early.ts';
 import { drain } from './drain.ts';
@@ -35,7 +35,7 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
   await protectMemory(log);
   warnOfLauncher(log, secrets);
   warnOfSharedAddresses(log, config);
-  const { createApp } = await import('#src/app.ts'); // loaded while Python starts, so that it costs no time
+  const { createApp } = await import('../app.ts'); // loaded while Python starts, so that it costs no time
   await awaitRequiredConfinement(config, prerequisites.kernelsReady);
   const app = await createApp({
     config,

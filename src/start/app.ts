@@ -1,7 +1,19 @@
 /** The composition root: it opens the planes one after the other, connects them, and serves them. It decides nothing. */
 
+import { openAgents } from '#src/agent/open-agents.ts';
 import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
+import { unlinkSealed } from '#src/datasource/keys/sealed-connections.ts';
+import { SecretStore } from '#src/datasource/keys/secret-store.ts';
+import { openDatasources } from '#src/datasource/open-datasources.ts';
+import { ConnectionLimit } from '#src/http/edge/connection-limit.ts';
+import { OpenRequests } from '#src/http/edge/open-requests.ts';
+import { RequestLog } from '#src/http/edge/request-log.ts';
+import { IdempotencyStore } from '#src/http/idempotency/idempotency-store.ts';
+import { InnerRequests } from '#src/http/inner/inner-requests.ts';
+import { STREAM_LIMIT } from '#src/http/reply/event-stream.ts';
+import { createServer, type Server } from '#src/http/server.ts';
+import { McpEndpoint } from '#src/mcp/endpoint.ts';
 import { actorsOfAll } from '#src/operate/operators/actors-of-all.ts';
 import { NodesWatch } from '#src/operate/operators/nodes-watch.ts';
 import { openOperators } from '#src/operate/operators/open-operators.ts';
@@ -17,7 +29,6 @@ import { ALONE, type Cluster } from '#src/runtime/homes/cluster.ts';
 import { Environments } from '#src/runtime/sessions/environments.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { Removals } from '#storage/removals.ts';
-import { openAgents } from './agent/open-agents.ts';
 import type { App, AppOptions } from './app/app-interface.ts';
 import { beginBackgroundWork, forwardAudit } from './app/background-work.ts';
 import { controlByPrimary, controlOfNodes } from './app/control-of-nodes.ts';
@@ -34,17 +45,6 @@ import { openStreams } from './app/open-streams.ts';
 import { openTracer } from './app/open-tracer.ts';
 import { Permits } from './app/permits.ts';
 import { openProxySocket, sharesNetwork } from './app/proxy-socket.ts';
-import { unlinkSealed } from './datasource/keys/sealed-connections.ts';
-import { SecretStore } from './datasource/keys/secret-store.ts';
-import { openDatasources } from './datasource/open-datasources.ts';
-import { ConnectionLimit } from './http/edge/connection-limit.ts';
-import { OpenRequests } from './http/edge/open-requests.ts';
-import { RequestLog } from './http/edge/request-log.ts';
-import { IdempotencyStore } from './http/idempotency/idempotency-store.ts';
-import { InnerRequests } from './http/inner/inner-requests.ts';
-import { STREAM_LIMIT } from './http/reply/event-stream.ts';
-import { createServer, type Server } from './http/server.ts';
-import { McpEndpoint } from './mcp/endpoint.ts';
 
 /**
  * Opens everything and listens. Disposing the app drains it: running runs fail with `server_stopped`, sessions stay open

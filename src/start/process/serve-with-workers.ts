@@ -4,10 +4,6 @@
  * workers do, and serves no request.
  */
 
-import { controlOfNodes } from '#src/app/control-of-nodes.ts';
-import { localModelOf } from '#src/app/open-local-model.ts';
-import { awaitRequiredConfinement, claimDirectory, hostMaker, startHost } from '#src/app/prerequisites.ts';
-import { openProxySocket } from '#src/app/proxy-socket.ts';
 import { onUnawaitedFault, UNAWAITED_FAULT, unawaited } from '#src/base/async/unawaited.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { Log } from '#src/base/log/log.ts';
@@ -20,6 +16,10 @@ import { SharedHosts } from '#src/cluster/primary/shared-hosts.ts';
 import { SocketDirectory } from '#src/confined/processes/host/socket-directory.ts';
 import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { loadWakeWriters } from '#storage/disk/wake-writers.ts';
+import { controlOfNodes } from '../app/control-of-nodes.ts';
+import { localModelOf } from '../app/open-local-model.ts';
+import { awaitRequiredConfinement, claimDirectory, hostMaker, startHost } from '../app/prerequisites.ts';
+import { openProxySocket } from '../app/proxy-socket.ts';
 import { announce, sayWhereKernelsRun } from './announce.ts';
 import { holdLocalhost, protectMemory, warnOfLauncher, warnOfSharedAddresses } from './protect.ts';
 import { onSignals, type ServeOptions } from './serve-alone.ts';
@@ -135,7 +135,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
 /** Listens for kernel nodes, if the settings want them. The code for that is loaded only then. */
 async function openNodesOf(config: Config, directory: DataDirectory, log: Log) {
   if (config.kernelNodes === 'none') return undefined;
-  const { openNodes } = await import('#src/app/open-nodes.ts');
+  const { openNodes } = await import('../app/open-nodes.ts');
   return openNodes(config, directory, log, 'without sessions');
 }
 
