@@ -4,256 +4,53 @@ import { dirname, join, normalize } from 'node:path';
 import test from 'node:test';
 
 /**
- * Folder → folders it may import. An import that is not listed is a violation. `types` may be
- * imported only as types, so that none of their code is loaded. A file with an entry of its own is
- * not part of its folder. `src/start/app.ts` and `src/start/app/` connect all of them; `src/start/main.ts` starts the
- * result.
+ * Room: the rooms that it may import, and behind the bar those of which it may import types only. An import that is not listed is a
+ * violation, and so is a line that no import needs. A room stands above those that it imports; `start` connects them.
  */
-interface Layer {
-  readonly values: readonly string[];
-  readonly types?: readonly string[];
-}
-const LAYERS: Readonly<Record<string, Layer>> = {
-  'src/base': { values: [] },
-  // Imports nothing, so that browsers have it as well.
-  'src/base/text/duration-text.ts': { values: [] },
-  // Calls of the operating system that Node.js lacks. Only this folder uses koffi.
-  'src/base/os': { values: [] },
-  machines: { values: [], types: ['src/base'] },
-  // Every shape that crosses the API, as a schema. Its types may be imported everywhere, so that no shape is declared twice.
-  'src/contract/wire': { values: ['src/base', 'src/contract/wire/paths.ts'] },
-  // Plain data, so that clients have it without a schema library.
-  'src/contract/wire/paths.ts': { values: [] },
-  // The choice of the representation in which an output is shown, for the server, the command line
-  // and browsers.
-  'src/contract/outputs': { values: [] },
-  storage: { values: ['src/base/os', 'src/base'] },
-  // Metrics of the server. Every other folder may take them as a parameter.
-  'src/base/metrics': { values: [] },
-  // Spans of the server's work. Every other folder may take a tracer as a parameter.
-  'src/base/tracing': { values: ['src/base'] },
-  'src/runtime/events': { values: ['src/base'] },
-  // The processes of a server: which worker is the home of a notebook, requests between workers, and the watchdog. Other folders
-  // get the cluster as a parameter, so they import its types only.
-  'src/cluster': { values: ['src/base/os', 'src/base', 'src/confined'], types: ['src/runtime/events'] },
-  'src/people/auth': { values: ['src/base', 'src/cluster', 'src/contract/wire', 'storage'] },
-  'src/people/audit': { values: ['src/base', 'storage'] },
-  'src/runtime/actors': {
-    values: ['src/base', 'src/base/metrics', 'storage'],
-    types: ['src/cluster', 'src/runtime/events'],
-  },
-  'src/runtime/runs': {
-    values: ['src/base', 'src/base/metrics', 'src/base/tracing', 'machines', 'storage'],
-    types: ['src/runtime/actors', 'src/cluster'],
-  },
-  'src/runtime/sessions': {
-    values: ['src/base', 'machines', 'storage'],
-    types: ['src/runtime/actors', 'src/runtime/events', 'src/runtime/runs'],
-  },
-  'src/confined': { values: ['src/base/os', 'src/base'], types: ['src/base/metrics'] },
-  // Kernels on other machines. `nodes` is above the kernel host, and nothing else knows of it.
-  'src/confined/nodes': { values: ['src/base/os', 'src/base', 'src/confined'] },
-  'src/notebook': {
-    values: [
-      'src/base',
-      'src/base/tracing',
-      'machines',
-      'storage',
-      'src/runtime/runs',
-      'src/runtime/sessions',
-      'src/contract/outputs',
-    ],
-    types: ['src/runtime/actors', 'src/runtime/events', 'src/confined'],
-  },
-  // The page of a notebook in a browser: marimo's front end on a live session.
-  'src/notebook/pages': {
-    values: [
-      'src/base',
-      'src/base/text/duration-text.ts',
-      'src/confined',
-      'src/runtime/events',
-      'src/workspace/files',
-      'src/notebook',
-      'src/contract/wire',
-    ],
-    types: ['machines', 'src/runtime/actors', 'src/people/audit', 'src/workspace/packages', 'storage'],
-  },
-  'src/agent': {
-    values: [
-      'src/base',
-      'src/base/tracing',
-      'machines',
-      'storage',
-      'src/runtime/sessions',
-      'src/contract/outputs',
-    ],
-    types: ['src/runtime/actors', 'src/runtime/events', 'src/base/metrics', 'src/runtime/runs'],
-  },
-  'src/workspace/packages': { values: ['src/base', 'src/confined', 'storage'] },
-  'src/workspace/files': { values: ['src/base'] },
-  'src/datasource': {
-    values: ['src/base', 'src/cluster', 'storage'],
-    types: ['src/people/audit', 'src/confined', 'src/base/metrics', 'src/base/tracing'],
-  },
-  'src/http': {
-    values: [
-      'src/base/os',
-      'src/workspace/files',
-      'src/base',
-      'src/base/metrics',
-      'src/base/tracing',
-      'src/contract/wire',
-      'src/contract/wire/paths.ts',
-      'src/runtime/runs',
-      'storage',
-    ],
-    types: [
-      'src/cluster',
-      'src/people/auth',
-      'src/runtime/events',
-      'src/runtime/actors',
-      'src/people/audit',
-      'src/runtime/sessions',
-      'src/notebook',
-      'src/agent',
-      'src/datasource',
-      'src/workspace/packages',
-      'src/notebook/pages',
-      'src/mcp',
-    ],
-  },
-  // MCP in front of the API: its tools are those of agents, and its requests those of a client.
-  'src/mcp': {
-    values: [
-      'src/base',
-      'src/agent',
-      'src/contract/client',
-      'src/contract/outputs',
-      'src/contract/wire/paths.ts',
-    ],
-    types: ['src/cluster', 'src/base/tracing'],
-  },
-  // Runs in browsers, and asks the server as any client does.
-  'src/faces/console': {
-    values: [
-      'src/contract/client',
-      'src/contract/outputs',
-      'src/contract/wire/paths.ts',
-      'src/base/text/duration-text.ts',
-    ],
-  },
-  'src/base/config': { values: ['src/base/os', 'src/base'], types: ['src/base/config/config.ts'] },
-  'src/base/config/config.ts': { values: ['src/base/config', 'src/base'] },
-  'src/contract/client': { values: ['src/contract/wire/paths.ts'], types: ['src/base'] },
-  // Backups, their restoration and verification.
-  'src/operate/maintenance': { values: ['src/base', 'src/datasource', 'storage'] },
-  // Checks a machine in the way in which the server would use it.
-  'src/operate/doctor': {
-    values: ['src/base/os', 'src/base', 'src/confined', 'src/datasource', 'storage'],
-    types: ['src/base/config/config.ts'],
-  },
-  // `troupe doctor` is `src/operate/doctor`, loaded when it is asked for.
-  'src/faces/cli': {
-    values: [
-      'src/base',
-      'src/contract/client',
-      'src/contract/outputs',
-      'src/base/config',
-      'src/base/config/config.ts',
-      'src/operate/doctor',
-      'src/operate/maintenance',
-    ],
-  },
-  'src/start/docs.ts': { values: ['src/base', 'src/base/config'] },
-  // The operators' views of the whole server: state, kernels, metrics, readiness; gathered from all workers.
-  'src/operate/operators': {
-    values: ['src/base', 'src/runtime/actors', 'src/base/metrics'],
-    types: [
-      ...[
-        'src/cluster',
-        'src/base/config/config.ts',
-        'src/runtime/events',
-        'src/http',
-        'src/confined',
-        'src/operate/maintenance',
-      ],
-      'storage',
-    ],
-  },
-  // Deletes records that are older than the settings allow.
-  'src/operate/retention': {
-    values: ['src/base', 'src/runtime/runs', 'storage'],
-    types: ['src/people/audit', 'src/base/config/config.ts'],
-  },
-  'src/start/app.ts': {
-    values: [
-      ...[
-        'src/start/app',
-        'src/operate/operators',
-        'src/operate/retention',
-        'storage',
-        'src/base',
-        'src/people/audit',
-        'src/people/auth',
-        'src/runtime/actors',
-      ],
-      ...['src/runtime/sessions', 'src/agent', 'src/datasource', 'src/http', 'src/cluster', 'src/mcp'],
-    ],
-  },
-  'src/start/app': {
-    values: [
-      'src/operate/operators',
-      'src/operate/retention',
-      'src/base/config',
-      'src/base/os',
-      'src/people/audit',
-      ...[
-        'storage',
-        'src/base',
-        'src/runtime/actors',
-        'src/runtime/events',
-        'src/workspace/files',
-        'src/confined',
-        'src/base/metrics',
-      ],
-      ...[
-        'src/base/tracing',
-        'src/notebook',
-        'src/workspace/packages',
-        'src/datasource',
-        'src/http',
-        'src/operate/maintenance',
-      ],
-      ...['src/cluster', 'src/people/auth', 'src/runtime/runs', 'src/notebook/pages', 'src/confined/nodes'],
-    ],
-    types: ['src/runtime/sessions', 'src/agent', 'src/mcp', 'src/base/config/config.ts'],
-  },
-  // From the settings to a serving process, and to its end.
-  'src/start/process': {
-    values: [
-      ...[
-        'src/start/app',
-        'src/start/app.ts',
-        'src/people/auth',
-        'src/cluster',
-        'src/base',
-        'src/datasource',
-        'src/confined',
-      ],
-      ...[
-        'src/base/os',
-        'src/confined/nodes',
-        'src/operate/operators',
-        'src/base/config/config.ts',
-        'src/base/metrics',
-        'storage',
-      ],
-    ],
-  },
-  'src/start/node-main.ts': { values: ['src/base/config/config.ts', 'src/base', 'src/start/process'] },
-  'src/start/main.ts': {
-    values: ['src/cluster', 'src/base/config/config.ts', 'src/base', 'src/start/process'],
-  },
+const ROOMS = table(`
+  base       :
+  contract   : base
+  machines   : | base contract
+  storage    : base | contract
+  confined   : base | contract
+  runtime    : base machines storage | contract
+  cluster    : base confined runtime | contract
+  workspace  : base storage confined | contract
+  people     : base contract storage runtime
+  datasource : base storage runtime | contract confined people
+  notebook   : base contract machines storage confined runtime workspace | people
+  agent      : base contract machines storage runtime
+  mcp        : base contract agent | runtime
+  http       : base contract storage runtime workspace | cluster people datasource notebook agent mcp
+  operate    : base storage confined runtime datasource | contract people http
+  faces      : base contract operate
+  start      : base storage confined runtime cluster workspace people datasource notebook agent mcp http operate | contract
+`);
+
+/** The rooms within a room, from the ground up. Each may load code of those before it, and of none behind it. */
+const FLOORS = {
+  base: 'os net errors install caller metrics async text time tracing json log config',
+  contract: 'wire outputs client',
+  runtime: 'homes events actors runs sessions',
+  confined: 'processes nodes',
+  cluster: 'peers worker primary',
+  notebook: 'saved open sessions work requests pages',
+  start: 'app process',
+};
+
+/** What browsers load, or programs of users, knows less than its room: the only code that these places may load beside their own. */
+const PLACES: Readonly<Record<string, readonly string[]>> = {
+  'src/contract/wire/paths.ts': [], // plain data, so that clients have it without a schema library
+  'src/contract/wire/': ['src/base/caller/role.ts'],
+  'src/contract/outputs/': ['src/base/text/cut-text.ts'],
+  'src/contract/client/': ['src/contract/wire/paths.ts'],
+  'src/faces/console/': [
+    'src/contract/client/',
+    'src/contract/outputs/',
+    'src/contract/wire/paths.ts',
+    'src/base/text/cut-text.ts',
+    'src/base/text/duration-text.ts',
+  ],
 };
 
 /** The files that may use a package or a power over the process. */
@@ -261,67 +58,82 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   lmdb: /^storage\//,
   '@msgpack/msgpack': /^storage\//,
   'uWebSockets.js': /^src\/http\//,
-  xstate: /^(machines|src\/actors)\/|^src\/(notebook|agent)\/[\w-]+-driver\.ts$/,
-  pino: /^src\/core\/log\.ts$/,
-  koffi: /^src\/os\//,
+  xstate: /^(machines|src\/runtime\/actors)\/|^src\/(notebook\/open|agent)\/[\w-]+-driver\.ts$/,
+  pino: /^src\/base\/log\/log\.ts$/,
+  koffi: /^src\/base\/os\//,
   '@modelcontextprotocol/server': /^src\/mcp\//,
-  commander: /^src\/cli\//,
-  preact: /^src\/console\//,
-  '@preact/signals': /^src\/console\//,
-  tweetnacl: /^src\/(datasource|http|auth)\//,
+  commander: /^src\/faces\/cli\//,
+  preact: /^src\/faces\/console\//,
+  '@preact/signals': /^src\/faces\/console\//,
+  tweetnacl: /^src\/(datasource|http|people\/auth)\//,
   // To start the kernel host and confined processes; in the command line, to start the browser that prints a report or draws its charts,
   // and to ask git for the commit of a checkout.
   'node:child_process':
-    /^src\/confined\/host\/zygote-process\.ts$|^src\/cli\/(run\/(pdf|cell-pictures|browser-pipe)|program|browser)\.ts$/,
+    /^src\/confined\/processes\/host\/zygote-process\.ts$|^src\/faces\/cli\/(run\/(pdf|cell-pictures|browser-pipe)|program|browser)\.ts$/,
   'node:cluster': /^src\/cluster\/primary\//,
   // to answer, to ask databases through the gateway, to lead an installer to its index, and to warm the server up
-  'node:http': /^src\/(http|datasource)\/|^src\/(packages\/index-proxy|process\/socket-client)\.ts$/,
+  'node:http':
+    /^src\/(http|datasource)\/|^src\/(workspace\/packages\/index-proxy|start\/process\/socket-client)\.ts$/,
 };
 
-/** The one function that cuts text, which imports nothing. Every folder uses it, also those for browsers. */
-const CUTTING = 'src/base/text/cut-text.ts';
-
-test('no folder imports against the layering', () => {
+test('no room imports what its line does not list', () => {
   const wrong = IMPORTS.flatMap(({ file, target, typeOnly, isOurs }) => {
-    const [from, to] = [layerOf(file), layerOf(target)];
-    if (!isOurs || from === to || target === CUTTING) return [];
-    const { values, types = [] } = LAYERS[from] ?? { values: [] };
-    const allowed =
-      values.includes(to) || (typeOnly && (to.startsWith('src/contract/wire') || types.includes(to)));
-    return allowed ? [] : [`${file} → ${target}${typeOnly ? ' (types)' : ''}`];
+    const [from, to] = [roomOf(file), roomOf(target)];
+    if (!isOurs || from === to) return [];
+    const { values = [], types = [] } = ROOMS[from] ?? {};
+    const isListed = values.includes(to) || (typeOnly && types.includes(to));
+    return isListed ? [] : [`${file} → ${target}${typeOnly ? ' (types)' : ''}`];
   });
   assert.deepEqual(wrong, []);
 });
 
-test('every import that the table of layers permits is made by some file', () => {
-  const isUsed = (from: string, to: string, asTypes: boolean) =>
+test('every import that the line of a room lists is made by some file', () => {
+  const isMade = (from: string, to: string, ofTypes: boolean) =>
     IMPORTS.some(
       ({ file, target, typeOnly, isOurs }) =>
-        isOurs && layerOf(file) === from && layerOf(target) === to && (asTypes || !typeOnly),
+        isOurs && roomOf(file) === from && roomOf(target) === to && (ofTypes || !typeOnly),
     );
-  const unused = Object.entries(LAYERS).flatMap(([from, { values, types = [] }]) => [
-    ...values.filter((to) => !isUsed(from, to, false)).map((to) => `${from} → ${to}`),
-    ...types.filter((to) => !isUsed(from, to, true)).map((to) => `${from} → ${to} (types)`),
+  const unused = Object.entries(ROOMS).flatMap(([from, { values, types }]) => [
+    ...values.filter((to) => !isMade(from, to, false)).map((to) => `${from} → ${to}`),
+    ...types.filter((to) => !isMade(from, to, true)).map((to) => `${from} → ${to} (types)`),
   ]);
   assert.deepEqual(unused, []);
 });
 
-test('every folder is listed in the layering', () => {
-  const missing = new Set(FILES.map(layerOf).filter((layer) => LAYERS[layer] === undefined));
-  assert.deepEqual([...missing], []);
-});
-
-test('no two folders may import each other', () => {
-  const values = (layer: string) => LAYERS[layer]?.values ?? [];
-  const mutual = Object.keys(LAYERS).flatMap((from) =>
-    values(from)
-      .filter((to) => reaches(to, from, values))
-      .map((to) => `${from} ⇄ ${to}`),
+test('every file stands in a room that has a line', () => {
+  assert.deepEqual(
+    FILES.filter((file) => ROOMS[roomOf(file)] === undefined),
+    [],
   );
-  assert.deepEqual(mutual, []);
 });
 
-test('files that belong to one folder are used by that folder only', () => {
+test('no room imports itself through other rooms, not even types', () => {
+  const next = (room: string) => [...(ROOMS[room]?.values ?? []), ...(ROOMS[room]?.types ?? [])];
+  const circular = Object.keys(ROOMS).filter((room) => next(room).some((to) => reaches(to, room, next)));
+  assert.deepEqual(circular, []);
+});
+
+test('a room within a room loads code of those below it only', () => {
+  const wrong = Object.entries(FLOORS).flatMap(([room, line]) => {
+    const inner = line.split(' ').map((name) => `src/${room}/${name}/`);
+    const floorOf = (path: string) => inner.findIndex((folder) => path.startsWith(folder));
+    return IMPORTS.filter(({ typeOnly }) => !typeOnly)
+      .filter(({ file, target }) => floorOf(target) > floorOf(file) && floorOf(file) >= 0)
+      .map(({ file, target }) => `${file} → ${target}`);
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test('what browsers and programs of users load knows only what its place may', () => {
+  const wrong = Object.entries(PLACES).flatMap(([place, allowed]) =>
+    IMPORTS.filter(({ file, isOurs, typeOnly }) => isOurs && !typeOnly && file.startsWith(place))
+      .filter(({ target }) => ![place, ...allowed].some((start) => target.startsWith(start)))
+      .map(({ file, target }) => `${file} → ${target}`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('packages and powers that belong to one place are used there only', () => {
   const wrong = IMPORTS.filter(({ file, target }) => RESERVED[target]?.test(file) === false);
   assert.deepEqual(
     wrong.map(({ file, target }) => `${file} → ${target}`),
@@ -333,7 +145,7 @@ test('the web server is loaded by one file and checked by the doctor, and the ot
   const importing = IMPORTS.filter(({ target, typeOnly }) => target === 'uWebSockets.js' && !typeOnly);
   assert.deepEqual([...new Set(importing.map(({ file }) => file))], ['src/http/uws.ts']); // the type of the whole module
   const loading = FILES.filter((file) => /\brequireUws\(copy\)/.test(codeOf(file)));
-  assert.deepEqual(loading, ['src/operate/doctor/runtime.ts', 'src/http/uws.ts']);
+  assert.deepEqual(loading, ['src/http/uws.ts', 'src/operate/doctor/runtime.ts']);
 });
 
 test('only the configuration reads the environment, except for inherited variables of kernels, the address for notices and a limit of the web server', () => {
@@ -341,7 +153,7 @@ test('only the configuration reads the environment, except for inherited variabl
   assert.deepEqual(
     reading.filter(
       (file) =>
-        !/^src\/(config\.ts|config\/|confined\/host\/kernel-host\.ts|os\/service-notice\.ts|http\/uws\.ts)/.test(
+        !/^src\/(base\/(config\/|os\/service-notice\.ts)|confined\/processes\/host\/kernel-host\.ts|http\/uws\.ts)/.test(
           file,
         ),
     ),
@@ -352,7 +164,7 @@ test('only the configuration reads the environment, except for inherited variabl
 test('only main and the command line end the process, and only the command line prints', () => {
   const ending = FILES.filter((file) => /\bprocess\.(exit|abort)\b/.test(codeOf(file)));
   assert.deepEqual(
-    ending.filter((file) => !/^src\/(main\.ts|node-main\.ts|cli\/)/.test(file)),
+    ending.filter((file) => !/^src\/(start\/(main|node-main)\.ts|faces\/cli\/)/.test(file)),
     [],
   );
   const printing = FILES.filter((file) =>
@@ -375,10 +187,13 @@ test('no file imports itself through other files, not even types', () => {
   assert.deepEqual(circular, []);
 });
 
-test('every import exists, and other folders are reached through the import map', () => {
+/** Modules that tests replace by the import map of package.json, so every import has to go through it. */
+const REPLACED = ['src/base/fault-points.ts'];
+
+test('every import exists; a room reaches its own files by relative paths, and others through the import map', () => {
   const wrong = IMPORTS.filter(({ file, target, spelled, isOurs }) => {
-    const climbsOut = spelled.startsWith('..') && layerOf(target) !== layerOf(file);
-    return isOurs && (climbsOut || !FILES.includes(target));
+    const isWithin = roomOf(target) === roomOf(file) && !REPLACED.includes(target);
+    return isOurs && (!FILES.includes(target) || spelled.startsWith('#') === isWithin);
   });
   assert.deepEqual(
     wrong.map(({ file, spelled }) => `${file} → ${spelled}`),
@@ -421,6 +236,11 @@ test('no file has more than seven hundred lines', (t) => {
     [],
   );
 });
+
+interface Room {
+  readonly values: readonly string[];
+  readonly types: readonly string[];
+}
 
 interface Import {
   readonly file: string;
@@ -469,11 +289,24 @@ function codeOf(file: string): string {
     .replace(/(^|\s)\/\/.*$/gm, '$1');
 }
 
-function layerOf(file: string): string {
-  if (file in LAYERS) return file;
-  const parts = file.split('/');
-  if (parts[0] !== 'src') return parts[0] ?? file;
-  return parts.length === 2 ? file : `src/${parts[1]}`;
+function roomOf(file: string): string {
+  const [top, room, ...others] = file.split('/');
+  return top === 'src' && others.length > 0 ? room! : (top ?? file);
+}
+
+/** Reads the lines of `ROOMS`. */
+function table(lines: string): Readonly<Record<string, Room>> {
+  const words = (text = '') => text.split(' ').filter(Boolean);
+  return Object.fromEntries(
+    lines
+      .trim()
+      .split('\n')
+      .map((line): [string, Room] => {
+        const [room = '', imports = ''] = line.split(':');
+        const [values, types] = imports.split('|');
+        return [room.trim(), { values: words(values), types: words(types) }];
+      }),
+  );
 }
 
 function reaches(from: string, to: string, next: (at: string) => readonly string[]): boolean {
