@@ -23,9 +23,9 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'a reply waits for the flush of what it reports',
     edits: [
       {
-        module: '#src/http/edge/exchange.ts',
-        from: 'committed = this.#prepared.isMutation ? this.#context.durable() : this.#observed;',
-        to: 'committed = this.#prepared.isMutation ? undefined : this.#observed;',
+        module: '#src/http/edge/decision.ts',
+        from: 'committed = exchange.prepared.isMutation ? exchange.context.durable() : observed;',
+        to: 'committed = exchange.prepared.isMutation ? undefined : observed;',
       },
     ],
   },
@@ -34,9 +34,9 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'a GET shows nothing that a crash could undo',
     edits: [
       {
-        module: '#src/http/edge/exchange.ts',
-        from: 'this.#observed = uncommitted;',
-        to: 'this.#observed = undefined;',
+        module: '#src/http/edge/decision.ts',
+        from: '({ result: reply, uncommitted: observed } = context.store.observe(handle));',
+        to: '({ result: reply } = context.store.observe(handle));',
       },
     ],
   },
@@ -144,9 +144,9 @@ export const MUTANTS: readonly Mutant[] = [
     breaks: 'the record of a key is in the commit of its request',
     edits: [
       {
-        module: '#src/http/edge/exchange.ts',
-        from: 'encoded = this.#encode(reply);\n                this.#attempt.settle(encoded);',
-        to: 'encoded = this.#encode(reply);\n                const attempt = this.#attempt; setTimeout(() => attempt.settle(encoded), 3);',
+        module: '#src/http/edge/decision.ts',
+        from: 'attempt.settle(encoded);',
+        to: 'setTimeout(() => attempt.settle(encoded), 3);',
       },
     ],
   },
