@@ -110,6 +110,18 @@ test('work waits for the edits that were made before it was accepted, and later 
   assert.deepEqual(commands(log), ['edit a', 'edit b', 'run', 'edit c, d, e']);
 });
 
+test('edits that wait for the end of work are not given to a kernel that has ended', () => {
+  const { log, logged, sink, edit, finish, accept, endWork } = startDriver([commandOf('run')]);
+  sink().ready({ phases: { forkMs: 0, connectMs: 0, openMs: 0 }, done: done({}), pid: 1 });
+  endWork();
+  accept();
+  finish(1);
+  edit('a');
+  sink().exited({ cause: 'kernel_exited', message: 'The kernel has ended.', code: 1, signal: null });
+  endWork(); // as the session does when it hears of the end
+  assert.deepEqual([commands(log), logged], [['run'], []]);
+});
+
 test('a cancelled run does not get edits that were made after it was accepted', async () => {
   const { actor, log, sink, edit, finish, accept, endWork } = startDriver([commandOf('run')]);
   sink().ready({ phases: { forkMs: 0, connectMs: 0, openMs: 0 }, done: done({}), pid: 1 });

@@ -170,6 +170,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
               }
             }),
           exited: (exit) => {
+            isUp = false; // the session ends the work, after which waiting edits would be given to this kernel
             rpcHandler[Symbol.dispose]();
             live.detachKernel(kernel, exit.message);
             report({
