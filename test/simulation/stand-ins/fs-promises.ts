@@ -10,7 +10,17 @@ function stopping<T extends Act>(act: T): T {
   return ((...args: never[]) => world().stopWorldFor(() => act(...args))) as T;
 }
 
-/** Returns the open file or folder with methods for which the world stops. */
+/** The methods of an open file that return no promise. */
+const AT_ONCE: ReadonlySet<string | symbol> = new Set([
+  'createReadStream',
+  'createWriteStream',
+  'on',
+  'once',
+  'off',
+  'emit',
+]);
+
+/** Returns the open file with methods for which the world stops. Some of them return a promise without being `async`, such as `close`. */
 function opened<T extends object>(handle: T): T {
   return new Proxy(handle, {
     get(target, name) {
@@ -18,7 +28,7 @@ function opened<T extends object>(handle: T): T {
       if (typeof member !== 'function') return member;
       return (...args: unknown[]) => {
         const call = () => Reflect.apply(member, target, args) as unknown;
-        return member.constructor.name === 'AsyncFunction' ? world().stopWorldFor(call) : call();
+        return AT_ONCE.has(name) ? call() : world().stopWorldFor(call);
       };
     },
   });
