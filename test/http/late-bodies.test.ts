@@ -147,6 +147,24 @@ test('a request whose caller loses access while it is prepared is refused', asyn
   assert.deepEqual([status, body.code, seen.handled], [401, 'unauthenticated', 0]);
 });
 
+test('a key is free again after its caller has lost access while the request was prepared', async (t) => {
+  const log: string[] = [];
+  const start = {
+    kind: 'proceed',
+    complete: () => log.push('complete'),
+    abandon: () => log.push('abandon'),
+  } as const;
+  const { server, seen, preparing, begin } = await serveBodies(t, { idempotency: { begin: () => start } });
+  const { request, answered } = begin('POST', '/prepared', { ...GOOD, 'idempotency-key': 'k' });
+  request.end();
+  await eventually('the request is prepared', () => seen.begun === 1);
+  server.open.endPending(revoked);
+  preparing.resolve();
+  assert.equal((await answered).status, 401);
+  await eventually('the key is free', () => log.length === 1);
+  assert.deepEqual([log, seen.handled], [['abandon'], 0]);
+});
+
 test('an upload ends when its caller loses access', async (t) => {
   const { server, seen, reading, begin } = await serveBodies(t);
   const { request, answered } = begin('PUT', '/bytes', { ...GOOD, 'content-length': '1000' });

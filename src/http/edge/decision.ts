@@ -108,7 +108,7 @@ function claimInSharedTurn(exchange: DecidedExchange, body: TakenBody): Promise<
     exchange.context.store.decide(() => {
       try {
         const claimed = claimOf(exchange, body);
-        setImmediate(() => resolve(prepare(exchange, () => claimed)));
+        setImmediate(() => resolve(prepare(exchange, () => claimed, attemptOf(claimed))));
       } catch (error) {
         resolve(failed(exchange, error));
       }
@@ -118,18 +118,21 @@ function claimInSharedTurn(exchange: DecidedExchange, body: TakenBody): Promise<
 
 // ── Handler ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Prepares the request where its route asks for that, unless it is a repetition, and runs its handler. */
-function prepare(exchange: DecidedExchange, claim: Claim): Decided {
+/**
+ * Prepares the request where its route asks for that, unless it is a repetition, and runs its handler. `held` is the attempt of a key
+ * that was claimed before.
+ */
+function prepare(exchange: DecidedExchange, claim: Claim, held?: IdempotentAttempt): Decided {
   const { prepared, request } = exchange;
-  if (prepared.route.prepare === undefined) return runInTurn(exchange, claim);
-  let claimed: Claimed;
+  if (prepared.route.prepare === undefined) return runInTurn(exchange, claim, held);
+  let claimed: Claimed = held;
   try {
     renewCaller(exchange);
     claimed = request.idempotencyKey === undefined ? undefined : claim();
     const preparing = claimed?.kind === 'replay' ? undefined : prepared.route.prepare(request);
-    if (preparing === undefined) return runInTurn(exchange, () => claimed);
+    if (preparing === undefined) return runInTurn(exchange, () => claimed, attemptOf(claimed));
     return whilePending(exchange, preparing).then(
-      () => runInTurn(exchange, () => claimed),
+      () => runInTurn(exchange, () => claimed, attemptOf(claimed)),
       (error: unknown) => failed(exchange, error, attemptOf(claimed)),
     );
   } catch (error) {
@@ -138,19 +141,19 @@ function prepare(exchange: DecidedExchange, claim: Claim): Decided {
 }
 
 /** Runs the handler, in a shared turn where its route asks for one. */
-function runInTurn(exchange: DecidedExchange, claim: Claim): Decided {
+function runInTurn(exchange: DecidedExchange, claim: Claim, held: IdempotentAttempt | undefined): Decided {
   const { prepared, context } = exchange;
-  if (prepared.route.sharedTurn !== true) return run(exchange, claim);
+  if (prepared.route.sharedTurn !== true) return run(exchange, claim, held);
   return new Promise((resolve) => {
-    context.store.decide(() => resolve(run(exchange, claim)));
+    context.store.decide(() => resolve(run(exchange, claim, held)));
   });
 }
 
 /** Runs the handler, unless the request is a repetition, and settles its reply in the turn that made it. */
-function run(exchange: DecidedExchange, claim: Claim): Decided {
+function run(exchange: DecidedExchange, claim: Claim, held?: IdempotentAttempt): Decided {
   const { prepared, context, request } = exchange;
   const { route, action, isMutation } = prepared;
-  let attempt: IdempotentAttempt | undefined;
+  let attempt = held; // freed also when the caller has lost the right since the claim
   let observed: Promise<void> | undefined;
   try {
     if (request.changesSeen !== context.open.callerChanges.count) renewCaller(exchange);
@@ -166,7 +169,7 @@ function run(exchange: DecidedExchange, claim: Claim): Decided {
     if (!(reply instanceof Promise)) return settle(exchange, reply, attempt, observed);
     return reply.then(
       (made) => settle(exchange, made, attempt, observed),
-      (error: unknown) => failed(exchange, error, attempt),
+      (error: unknown) => failed(exchange, error, attempt, observed),
     );
   } catch (error) {
     return failed(exchange, error, attempt);
@@ -232,8 +235,13 @@ function store(exchange: DecidedExchange, reply: PlainReply, attempt: Idempotent
   return encoded;
 }
 
-function failed(exchange: DecidedExchange, error: unknown, attempt?: IdempotentAttempt): Outcome {
-  return settle(exchange, exchange.problem(error), attempt);
+function failed(
+  exchange: DecidedExchange,
+  error: unknown,
+  attempt?: IdempotentAttempt,
+  observed?: Promise<void>,
+): Outcome {
+  return settle(exchange, exchange.problem(error), attempt, observed);
 }
 
 function defer(
@@ -257,7 +265,7 @@ function wait(
   return whilePending(exchange, reply).then(
     // The reply may contain data that was read only now.
     (made) => settle(exchange, made, undefined, exchange.context.durable()),
-    (error: unknown) => failed(exchange, error),
+    (error: unknown) => failed(exchange, error, undefined, exchange.context.durable()),
   );
 }
 

@@ -1,5 +1,6 @@
 import { AppError } from '#src/base/errors/errors.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
+import { pathOf } from '#src/contract/wire/paths.ts';
 import type { NotebookPanels } from '#src/notebook/pages/notebook-panels.ts';
 import type { PanelRequest } from '#src/notebook/pages/panel.ts';
 import { readForm } from '../edge/form-body.ts';
@@ -121,7 +122,7 @@ export function notebookPanelRoutes(
       handleStranger({ headers, params }) {
         if (!headers.accept.includes('text/html'))
           throw new AppError('unauthenticated', 'Open the notebook in this browser first.');
-        const location = '../'.repeat(params.path.split('/').length + 1);
+        const location = pathOf('getNotebookPage', { notebookId: params.notebookId });
         return { kind: 'empty', status: 303, headers: { location } };
       },
       async handle(request) {

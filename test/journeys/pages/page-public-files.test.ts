@@ -128,9 +128,11 @@ test('the address of a link has no credential: the cookie of the page reads the 
   }
   for (const headers of [{}, { cookie: await cookieOf(other.id) }]) {
     assert.equal((await read('dot.png', headers)).status, 401);
-    const led = await read('in%20a%20folder/drawing.svg', { ...headers, accept: 'text/html' });
-    const target = new URL(led.headers.get('location') ?? '', led.url).href;
-    assert.deepEqual([led.status, target], [303, `${baseUrl}/n/${notebook.id}/`]);
+    for (const path of ['in%20a%20folder/drawing.svg', 'in%20a%20folder%2Fdrawing.svg']) {
+      const led = await read(path, { ...headers, accept: 'text/html' });
+      const target = new URL(led.headers.get('location') ?? '', led.url).href;
+      assert.deepEqual([led.status, target], [303, `${baseUrl}/n/${notebook.id}/`]);
+    }
   }
   await notebook.close();
   await other.close();
