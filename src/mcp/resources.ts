@@ -83,8 +83,8 @@ export async function listResources({ client }: McpCaller, cursor: string | unde
 }
 
 /**
- * Resolves with the content of a resource, when it is the turn of the caller's workspace. Rejects for an address that names nothing that
- * the caller may read, and when too many wait.
+ * Resolves with the content of a resource. Requests of one workspace are read one after the other. Rejects when too many of them wait,
+ * and when the caller may not read the address or nothing has it.
  */
 export async function readResource(
   caller: McpCaller,

@@ -35,7 +35,7 @@ export interface ChartCoverage {
   readonly missing: readonly string[];
 }
 
-/** Returns what was reached since the beginning of this process. */
+/** Returns the parts of the charts that simulations in this process have reached so far. */
 export function coverage(): ChartCoverage[] {
   return CHARTS.map((machine) => {
     const pairs = pairsOf(machine);

@@ -11,7 +11,7 @@ export interface SeedsOptions {
   readonly times: number;
   /** Whether states and events that were not reached are named. */
   readonly lists: boolean;
-  /** Whether a failure is made smaller before it is described. */
+  /** Whether to look for a shorter simulation with the same failure before the failure is printed. */
   readonly shrinks: boolean;
   /** The name of the planted fault. */
   readonly mutant: string | undefined;

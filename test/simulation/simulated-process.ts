@@ -42,7 +42,7 @@ export function simulateHere(edits: readonly ModuleEdit[] = []): void {
   for (const kind of ['uncaughtException', 'unhandledRejection']) process.on(kind, take);
 }
 
-/** Takes an error that nothing caught: of the world, or of this program. */
+/** Handles an uncaught error. While the world runs, it is an error of the simulated server; otherwise it ends this program. */
 function take(error: unknown): void {
   if (world().isRunning) world().uncaught(error);
   else {

@@ -1,7 +1,7 @@
 /**
  * An `HttpExchange` takes one request to its one reply. Three parts do the work: the intake reads the body (`intake.ts`), the decision
- * finds the outcome (`decision.ts`), the delivery sends it (`delivery.ts`). The exchange is always in one phase, and releases what the
- * phase holds when the client leaves:
+ * finds the outcome (`decision.ts`), the delivery sends it (`delivery.ts`). The exchange is always in one phase. When the client leaves,
+ * it releases the resources of that phase:
  *
  *   callback ─▶ receiving ─▶ handling ─┬─▶ sending ──▶ over
  *       │                      ▲       ├─▶ streaming ─▶ over

@@ -1,6 +1,6 @@
 /**
- * The intake of a request: its body is read, parsed and checked, when it is the turn of the caller's workspace. What was taken in goes
- * to the exchange, which forwards the request or decides about it.
+ * The intake of a request: its body is read, parsed and checked, when it is the turn of the caller's workspace. Then the exchange gets
+ * the body, and forwards the request or decides about it.
  */
 import { AppError } from '#src/base/errors/errors.ts';
 import type { WireRequest } from '../wire-exchange.ts';

@@ -56,7 +56,7 @@ export function acceptsGzip(header: string): boolean {
 const PLACES = new FairSemaphore({ width: 2, widthOfKey: 1, queueOfKey: 64 });
 /** A larger answer does not wait for a place, because its megabytes would stay in memory for as long. */
 const MAX_WAITING_BYTES = 256 * 1024;
-/** The key of answers that are for everybody. */
+/** The key, in `PLACES`, of answers that belong to no workspace, such as files of the front end. */
 const EVERYBODY = '';
 
 /**

@@ -99,7 +99,7 @@ export class WorkspacePackages {
 
   /**
    * Installs packages and stores them, in place of those with the same names; `noted` is called in that turn, with the changes for the
-   * audit. A package that the workspace already has by the same requirement stays as it is, with the name of its first user. Rejects
+   * audit. If the workspace already has a package by the same requirement, that package and the name of its first user stay. Rejects
    * with `packages_disabled`, `installation_in_progress`, `invalid_request` for a text that is not a requirement,
    * `quota_exceeded`, and `packages_not_installed` with the reason.
    */

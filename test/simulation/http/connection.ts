@@ -45,7 +45,7 @@ export class Connection {
   /** Whether the server has to wait until the client has read. */
   #isFull = false;
   readonly #bufferBytes: number;
-  /** What has arrived at a client that does not read now. */
+  /** Pieces that have arrived at a client that does not read now. */
   readonly #arrived: (() => void)[] = [];
   #arrivesAtMs = 0;
   #isOver = false;

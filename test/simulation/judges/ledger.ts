@@ -1,4 +1,4 @@
-/** What the users of a simulation know: the history for `test/faults/judge.ts`, and what only a simulation can judge. */
+/** The knowledge of the users of a simulation: the history for `test/faults/judge.ts`, and facts that only a simulation can judge. */
 
 import type { Entry } from '#test/faults/history.ts';
 import { judge } from '#test/faults/judge.ts';

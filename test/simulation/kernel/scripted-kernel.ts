@@ -70,7 +70,7 @@ export class ScriptedKernel {
   #runs = 0;
   #run: CellRun | undefined;
   #step: Task | undefined;
-  /** What was said and not sent. */
+  /** The messages that the kernel has made and not sent yet. */
   readonly #gathered: unknown[] = [];
   #gathers = false;
   // The members of `Interrupts` in interrupts.py.

@@ -102,7 +102,7 @@ export class SimulatedZygote implements Zygote {
     });
   }
 
-  /** The server was killed. Its kernels end a moment later, when the guardian has noticed that. */
+  /** Ends the kernels of a server that was killed, a moment later: the guardian has to notice the death first. */
   serverDied(): void {
     this.alive = false;
     for (const child of this.children.values()) {

@@ -1,6 +1,6 @@
 /**
- * `node:fs` for the server of a simulation. Its files are real, and in a folder of its own. What a real machine says of itself is
- * missing, because it would be other in each run: `/proc` and `/sys` are not there, and the disk has a constant size.
+ * `node:fs` for the server of a simulation. Its files are real, and in a folder of its own. Facts about the real machine are
+ * missing, because they would differ in each run: `/proc` and `/sys` are not there, and the disk has a constant size.
  */
 import * as fs from 'node:fs';
 

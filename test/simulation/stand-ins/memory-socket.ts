@@ -27,7 +27,7 @@ export class MemorySocket extends EventEmitter {
   readonly #world = world();
   readonly #life: Life;
   readonly #far: FarEnd;
-  /** What has arrived and was not read: bytes, or the end of the connection. */
+  /** Pieces that have arrived and were not read: bytes, or the end of the connection. */
   readonly #arrived: (Buffer | 'end')[] = [];
   readonly #unsent: { readonly bytes: Buffer; readonly written: (() => void) | undefined }[] = [];
   #inBuffer = 0;

@@ -1,6 +1,6 @@
 /**
- * A user with one notebook, its session, and a second notebook that serves as a register. What it does next is drawn. It must not know
- * more about the server than answers and events.
+ * A user with one notebook, its session, and a second notebook that serves as a register. Each next act is drawn at random. The user
+ * must not know more about the server than answers and events.
  */
 
 import type { Ledger } from '../judges/ledger.ts';

@@ -6,7 +6,7 @@ export interface KernelLaunch {
   /** The caller's name for the kernel, in logs only; two kernels may share it. */
   readonly id: string;
   readonly cwd: string;
-  /** The path, below `cwd`, of the folder with the files that pages send to elements of this kernel; it need not exist. */
+  /** The folder, as a path below `cwd`, to which pages send files for elements of this kernel. It may be missing. */
   readonly elementFiles?: string;
   /** The path of the notebook's file for `__file__`: a path in `cwd` that need not exist. */
   readonly fileName?: string;

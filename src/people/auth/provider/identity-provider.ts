@@ -73,7 +73,7 @@ export class ProviderFailure extends Error {
 
 /** A request to the provider may take this long. */
 const TIMEOUT_S = 10;
-/** The most bytes of an answer, decompressed: the library would read an answer without an end into memory. */
+/** The most bytes that an answer may have once it is decompressed. The library has no limit, so an endless answer would fill the memory. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 /** How long a provider that has too many requests, and does not say more, is not asked. */
 const PAUSE_MS = 30_000;
