@@ -31,11 +31,14 @@ const asFile = (name: string, buffer: Buffer) => ({ name, mimeType: 'application
 const see = (page: Page, text: string) =>
   cellOf(page, 'shown').getByText(text, { exact: true }).first().waitFor();
 
-/** Returns the names below the hidden folder of the notebook. */
+/** Returns the names below the hidden folder of the notebook, those of files that are still arriving included. */
 function left({ id }: OpenNotebook): readonly string[] {
   const folder = join(server.filesDir, '.troupe-element-files', id);
   return existsSync(folder) ? readdirSync(folder) : [];
 }
+
+/** Returns the ids of the files that have arrived whole. */
+const arrived = (notebook: OpenNotebook) => left(notebook).filter((name) => /^[0-9a-f]{32}$/.test(name));
 
 async function openPage(
   t: Parameters<typeof openBrowser>[0],
@@ -122,12 +125,12 @@ test('a form sends its file with its button, and a file that was replaced before
   });
   const [first, second] = [Buffer.from('first'), Buffer.from('second')];
   await input(page).setInputFiles(asFile('first.txt', first));
-  await eventually('the first file has arrived', () => left(notebook).length === 1);
-  const [id] = left(notebook);
+  await eventually('the first file has arrived', () => arrived(notebook).length === 1);
+  const [id] = arrived(notebook);
   await input(page).setInputFiles(asFile('second.txt', second));
   await eventually(
     'the second file took its place',
-    () => left(notebook).length === 1 && left(notebook)[0] !== id,
+    () => arrived(notebook).length === 1 && arrived(notebook)[0] !== id,
   );
   await see(page, 'has []');
   await outputOf(page, 'element').getByRole('button', { name: 'Submit' }).click();
