@@ -6,8 +6,8 @@ import { MAX_PAGE_BODY_BYTES } from '#src/base/caller/page-access.ts';
  * short, and the element shows a file as uploaded only once the server has it. The kernel finds the file by its id
  * (`src/confined/python/kernel/element_files.py`).
  *
- * Files that no value will name are removed from the server: of an upload that failed in part, of an element in a form that got another
- * file before the form was sent, and of a page that ends.
+ * Files that no value will name are removed from the server: of an upload that failed in part, of an element that got other files
+ * meanwhile or, in a form, before the form was sent, and of a page that ends.
  *
  * The page says when another value is too large to be sent, such as a recording.
  *
@@ -23,7 +23,10 @@ export function elementFileScript(settings: string): string {
   const loose = new Set(), unsent = new Set();
   /** The ids of the files of each element. */
   const idsOf = new WeakMap();
-  let arriving = 0, hasFailed = false, turn = Promise.resolve();
+  /** The files that were chosen last, and those that each element sends. An element drops what it sends when it gets other files. */
+  let chosen = { element: null, uploads: new Set() };
+  const sentBy = new WeakMap();
+  let arriving = 0, hasLeftovers = false, turn = Promise.resolve();
 
   const tell = (title, description) => {
     const data = { title, description, variant: 'danger' };
@@ -40,20 +43,34 @@ export function elementFileScript(settings: string): string {
     for (const id of ids) { loose.delete(id); unsent.delete(id); }
     send('element-files/discard', 'application/json', JSON.stringify({ ids }), init).catch(() => {});
   };
-  const upload = async (file) => {
+  const choose = (event) => {
+    const element = event.composedPath().find(({ localName }) => localName === 'marimo-file');
+    if (element) chosen = { element, uploads: new Set() };
+  };
+  for (const kind of ['input', 'drop']) window.addEventListener(kind, choose, true);
+  const isCurrent = (choice) => choice.element === null || sentBy.get(choice.element) === choice;
+  const begin = (choice) => {
+    if (isCurrent(choice)) return;
+    for (const upload of sentBy.get(choice.element)?.uploads ?? []) upload.abort();
+    sentBy.set(choice.element, choice);
+  };
+  const upload = async (file, { uploads }) => {
     if (file.size > maxElementFileBytes)
       throw new Error('files of an element may have ' + Math.floor(maxElementFileBytes / 1e5) / 10 + ' MB each. Upload larger ones in the Files panel; ' +
         'the notebook opens them by their names.');
-    const response = await send('element-files', 'application/octet-stream', file).catch(() => {
+    const control = new AbortController();
+    uploads.add(control);
+    const response = await send('element-files', 'application/octet-stream', file, { signal: control.signal }).catch(() => {
       throw new Error('the server does not answer, or the file was changed.');
     });
+    uploads.delete(control); // what the server has stored is removed by its id, which the answer has
     const answer = await response.json();
     if (!response.ok) throw new Error(answer.detail);
     return answer.id;
   };
   const settle = () => {
-    if (arriving > 0 || !hasFailed) return;
-    hasFailed = false;
+    if (arriving > 0 || !hasLeftovers) return;
+    hasLeftovers = false;
     discard([...loose]);
   };
   const asText = (name) => Object.assign(document.createElement('p'), { textContent: name }).innerHTML;
@@ -61,14 +78,20 @@ export function elementFileScript(settings: string): string {
   FileReader.prototype.readAsDataURL = function (blob) {
     // The library of marimo's elements for files notes a path in each file. No other part of the page reads such files in this way.
     if (!(blob instanceof File) || typeof blob.path !== 'string') return read.call(this, blob);
+    const choice = chosen;
+    begin(choice);
     arriving++;
-    upload(blob).then((id) => {
+    upload(blob, choice).then((id) => {
       loose.add(id);
+      if (!isCurrent(choice)) {
+        hasLeftovers = true;
+        return;
+      }
       Object.defineProperty(this, 'result', { value: 'data:;base64,' + MARK + id });
       this.dispatchEvent(new ProgressEvent('load'));
     }).catch((error) => {
-      hasFailed = true;
-      tell('A file was not uploaded', asText(blob.name + ': ' + error.message));
+      hasLeftovers = true;
+      if (isCurrent(choice)) tell('A file was not uploaded', asText(blob.name + ': ' + error.message));
     }).finally(() => {
       arriving--;
       setTimeout(settle); // the page takes a file in the meantime, and may begin with the next one

@@ -138,3 +138,24 @@ test('a form sends its file with its button, and a file that was replaced before
   await eventually('the file takes no room', () => left(notebook).length === 0);
   await notebook.close();
 });
+
+test('the files that were chosen last are the value, also when earlier ones are still on their way', {
+  skip,
+}, async (t) => {
+  const { page, notebook } = await openPage(t);
+  const dropped = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/api/element-files'));
+  await page.route(/\/api\/element-files$/, async (route) => {
+    if (route.request().postData() !== 'first') await route.continue();
+  });
+  const [first, second] = [Buffer.from('first'), Buffer.from('second')];
+  const isSent = page.waitForRequest(/\/api\/element-files$/);
+  await input(page).setInputFiles(asFile('first.txt', first));
+  await isSent;
+  await input(page).setInputFiles(asFile('second.txt', second));
+  await see(page, shown(['second.txt', second]));
+  await dropped;
+  await outputOf(page, 'element').getByText('Uploaded').first().waitFor();
+  assert.equal(await notebookIn(page).getByText('was not uploaded').count(), 0);
+  await eventually('no file is left', () => left(notebook).length === 0);
+  await notebook.close();
+});
