@@ -1,0 +1,105 @@
+// tier: whole, because each test keeps a browser busy, and one file of this kind is in `npm test`
+/** Links to public files in Chromium, and pictures whose credential has expired. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import test, { type TestContext } from 'node:test';
+import { cellOf, openBrowser, outputOf, withoutBrowser } from '#test/support/browser.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
+import { putPublicFiles } from '#test/support/public-files.ts';
+import { startServer } from '#test/support/server-fixture.ts';
+
+const server = await startServer(test);
+const { client, baseUrl } = server;
+
+await putPublicFiles(server);
+
+const hrefOf = (element: unknown) => Object(element).href as string;
+const srcOf = (element: unknown) => Object(element).src as string;
+const widthOf = (element: unknown) => Object(element).naturalWidth as number;
+
+/** Opens a notebook with this HTML as an output in a browser, and runs it. */
+async function show(t: TestContext, html: string) {
+  const browser = await openBrowser(t);
+  const notebook = await openNotebook(server, {
+    imports: 'import marimo as mo',
+    out: `mo.Html('''${html}''')`,
+  });
+  const { url } = await client.notebookSessions.page(notebook.id);
+  const { page } = await browser.openPath(server, url);
+  await cellOf(page, 'out').waitFor();
+  assert.equal((await notebook.run({ type: 'all' })).status, 'completed');
+  const output = outputOf(page, 'out');
+  await output.locator('#first').waitFor();
+  const frame = page.frames().find((one) => one.url().endsWith('/page/'));
+  assert.ok(frame !== undefined);
+  return { browser, notebook, page, frame, output };
+}
+
+test('in a browser, links to public files have no credential, open beside the notebook, and are downloaded', {
+  skip: withoutBrowser,
+}, async (t) => {
+  const links = [
+    '<a id="first" href="public/dot.png">plain</a>',
+    '<a id="blank" href="/public/in%20a%20folder/dot.png" target="_blank">blank</a>',
+    '<a id="download" href="./public/data.csv" download="table.csv">download</a>',
+  ];
+  const { browser, notebook, page, frame, output } = await show(t, links.join(' '));
+  for (const [id, path] of [
+    ['first', 'dot.png'],
+    ['blank', 'in%20a%20folder/dot.png'],
+  ] as const) {
+    const link = output.locator(`#${id}`);
+    const whole = `${baseUrl}/n/${notebook.id}/page/public/${path}`;
+    await eventually('the link is whole', async () => (await link.evaluate(hrefOf)) === whole);
+    const answered = browser.context.waitForEvent('response', (response) => response.url() === whole);
+    const [opened] = await Promise.all([browser.context.waitForEvent('page'), link.click()]);
+    assert.equal((await answered).status(), 200, id);
+    await opened.waitForURL(whole);
+    await opened.close();
+  }
+  const [download] = await Promise.all([page.waitForEvent('download'), output.locator('#download').click()]);
+  assert.equal(download.suggestedFilename(), 'table.csv');
+  assert.equal(readFileSync((await download.path()) ?? '', 'utf8'), 'x,y\n1,2\n');
+  assert.ok(!frame.isDetached() && frame.url().endsWith('/page/'), 'the notebook stays');
+  await notebook.close();
+});
+
+test('in a browser, pictures that come or fail after the credential has expired get a new one', {
+  skip: withoutBrowser,
+}, async (t) => {
+  const { notebook, page, frame, output } = await show(t, '<img id="first" src="public/dot.png">');
+  const picture = (id: string) => output.locator(`#${id}`);
+  const codeOfPicture = async (id: string) => (await picture(id).evaluate(srcOf)).split('/').at(-2);
+  const isDrawn = (id: string) =>
+    eventually(`the picture ${id} is drawn`, async () => (await picture(id).evaluate(widthOf)) > 0);
+  await isDrawn('first');
+  const first = await codeOfPicture('first');
+  // The clock of the page is ahead of that of the server, so the credential counts as old.
+  await frame.evaluate(
+    '{ const now = Date.now; window.aheadMs = 200000; Date.now = () => now() + window.aheadMs; }',
+  );
+  const added = '<img id="second" src="public/dot.png">';
+  await picture('first').evaluate(
+    (element, html) => Object(element).insertAdjacentHTML('afterend', html),
+    added,
+  );
+  await isDrawn('second');
+  const second = await codeOfPicture('second');
+  assert.notEqual(second, first);
+  let failed = 0;
+  await page.route(`**/public/${second}/dot.png?late`, (route) => {
+    failed++;
+    return route.fulfill({ status: 401 });
+  });
+  await frame.evaluate('window.aheadMs = 600000');
+  const late = `${baseUrl}/n/${notebook.id}/public/${second}/dot.png?late`;
+  await picture('first').evaluate((element, src) => Object(element).setAttribute('src', src), late);
+  await eventually(
+    'the picture has another credential',
+    async () => (await codeOfPicture('first')) !== second,
+  );
+  await isDrawn('first');
+  assert.equal(failed, 1);
+  await notebook.close();
+});
