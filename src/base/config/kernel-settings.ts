@@ -60,7 +60,7 @@ export const KERNEL_SETTINGS = {
     kind: integer(0, 19),
     default: '5',
     description:
-      'How far kernels give way to the server when processor time is scarce (as in nice(1)); where Linux divides it among sessions, this applies to the session of the kernel, but not to a program that starts another session. Where workspaces share the processors by control groups, the server has the part of ten workspaces instead.',
+      'How far kernels give way to the server when processor time is scarce (as in nice(1)). Where Linux divides it among sessions, this applies to the session of the kernel, but not to a program that starts another session. Where workspaces share the processors by control groups, the server has the part of ten workspaces instead.',
   }),
   kernelReadPaths: setting({
     env: 'TROUPE_KERNEL_READ_PATHS',

@@ -52,7 +52,7 @@ export const SERVER_SETTINGS = {
     env: 'TROUPE_PUBLIC_URL',
     kind: httpUrl,
     description:
-      'URL at which browsers reach this server: for the addresses of notebooks (`url`) and the links in exported pages, and as the only origin from which pages may change datasources and keys. Unset: the address of each request, with the scheme of `X-Forwarded-Proto` if a proxy sends that.',
+      'URL at which browsers reach this server. The addresses of notebooks (`url`) and the links in exported pages begin with it, and only its pages may change datasources and keys. Unset: the address of each request, with the scheme of `X-Forwarded-Proto` if a proxy sends that.',
   }),
   corsOrigins: setting({
     env: 'TROUPE_CORS_ORIGINS',
@@ -99,7 +99,7 @@ export const SERVER_SETTINGS = {
     kind: boolean,
     default: 'false',
     description:
-      'Whether the server only reads, to look into a restored backup or a store on a full disk: it changes no data, starts no kernels of notebooks, and refuses changes with 503 `read_only`. It makes no backups, deletes nothing that is old, and nobody can sign in with a browser; access tokens work.',
+      'Whether the server only reads, to look into a restored backup or a store on a full disk. It changes no data, starts no kernels of notebooks, and refuses changes with 503 `read_only`. It makes no backups, deletes nothing that is old, and nobody can sign in with a browser; access tokens work.',
   }),
   diskReserveMb: setting({
     env: 'TROUPE_DISK_RESERVE_MB',
@@ -191,7 +191,7 @@ export const SERVER_SETTINGS = {
     kind: addresses,
     default: 'none',
     description:
-      'Proxies in front of the server whose X-Forwarded-For names the client, for the audit, the log and the count of wrong access tokens. While notebook code has the network of this machine (TROUPE_KERNEL_NETWORK=host), addresses of this machine are never trusted, because notebook code connects from them as well: there, a proxy of this machine uses TROUPE_LISTEN_SOCKET.',
+      'Proxies in front of the server whose X-Forwarded-For names the client, for the audit, the log and the count of wrong access tokens. While notebook code has the network of this machine (TROUPE_KERNEL_NETWORK=host), addresses of this machine are never trusted, because notebook code connects from them as well. There, a proxy of this machine uses TROUPE_LISTEN_SOCKET.',
   }),
   bootstrapToken: optional({
     env: 'TROUPE_BOOTSTRAP_TOKEN',
@@ -237,6 +237,6 @@ export const SERVER_SETTINGS = {
     kind: boolean,
     default: 'true',
     description:
-      'Whether the server uses the first idle seconds after its start to carry out some runs of its own, which leave nothing behind, so that its code is compiled before the first users come. It takes about a second of processor time and 20 MiB of memory in each worker. Set it to false where servers are started often for little work.',
+      'Whether the server uses the first idle seconds after its start to carry out some runs of its own, which leave nothing behind. Its code is then compiled before the first users come. It takes about a second of processor time and 20 MiB of memory in each worker. Set it to false where servers are started often for little work.',
   }),
 } as const;

@@ -167,9 +167,9 @@ export const ChartQuery = Type.Object(
 
 const ChartStateSchema = mapOf(Type.Unknown(), {
   description:
-    'A state: `id`, `name`, `type` (`atomic`, `compound`, `parallel` or `final`), `initial`, `tags`, ' +
-    '`refuses` (codes of errors by event), `runs` (the work while it is active), `transitions` (`event`, ' +
-    '`targets`, `guard`, `actions`), and `states`, with the same members.',
+    'A state: `id`, `name`, `type` (`atomic`, `compound`, `parallel` or `final`), `initial`, `tags`, and ' +
+    '`states`, with the same members. `refuses` has the codes of errors by event, `runs` the work while ' +
+    'the state is active, and `transitions` has `event`, `targets`, `guard` and `actions`.',
 });
 
 export const ChartSchema = Type.Object(

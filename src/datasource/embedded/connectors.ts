@@ -43,7 +43,7 @@ export const sqlite = embeddedConnector('sqlite', {
 export const files = embeddedConnector('files', {
   title: 'Files',
   description:
-    'Data files of the workspace (CSV, TSV, JSON, JSON lines, Parquet; the text formats also with .gz), each a table that is named for its file: without folders and ending where that name is free.',
+    'Data files of the workspace (CSV, TSV, JSON, JSON lines, Parquet; the text formats also with .gz). Each is a table that is named for its file: without folders and ending where that name is free.',
   path: 'A folder or one file, from the folder of the workspace’s files; `.` is all of them. It must exist.',
   example: 'data',
 });

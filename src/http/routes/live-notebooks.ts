@@ -48,10 +48,10 @@ export function liveNotebookRoutes(
         'request, or none. They are stored when the response is sent. Nothing runs: changed cells and ' +
         'those that depend on them become stale. The session may be busy: running work continues with the ' +
         'code that it started with, and the kernel gets the changes before its next work. All followers ' +
-        'see them, and an agent has to read a changed cell again before it may edit it. The response is ' +
-        '409 `stale_update`, and nothing has changed, when a cell has another `version` than its change ' +
-        'names, or the notebook another `updatedAt` than `expectedUpdatedAt`; the error contains the ' +
-        'present `updatedAt` and `cells`. Without a version, the last change of a cell wins. A session ' +
+        'see them, and an agent has to read a changed cell again before it may edit it. When a cell has ' +
+        'another `version` than its change names, or the notebook another `updatedAt` than ' +
+        '`expectedUpdatedAt`, the response is 409 `stale_update` and nothing has changed. The error contains ' +
+        'the present `updatedAt` and `cells`. Without a version, the last change of a cell wins. A session ' +
         'that sleeps is woken.',
       tags: ['Live editing'],
       access: { action: 'session.edit' },
@@ -88,8 +88,8 @@ export function liveNotebookRoutes(
       ...OPERATIONS.callFunction,
       summary: 'Call a function of a UI element',
       description:
-        "Calls a function that an element has registered, as marimo's page does: the pages and the search of a table, the files of a browser, or a " +
-        'function of your own widget. When the function fails, the response is 200 with `success: false`. It may run for `timeoutS`, and ' +
+        "Calls a function that an element has registered, as marimo's page does. Such functions are the pages and the search of a table, the files of a browser, and " +
+        'functions of your own widget. When the function fails, the response is 200 with `success: false`. It may run for `timeoutS`, and ' +
         `disconnecting interrupts it. Its result may have 4 MiB as JSON. ${IN_TURN}`,
       tags: ['Live editing'],
       access: { action: 'session.interact' },

@@ -173,7 +173,7 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
       summary: 'Read a large output of a notebook session',
       description:
         'Events of the session name an output or figure over 64 KiB by its `assetId`. It can be read as ' +
-        'long as the notebook shows it: the response is 404 when its cell has another output, after the ' +
+        'long as the notebook shows it. The response is 404 when its cell has another output, after the ' +
         'next code call, and when the session is closed. Runs store the outputs of their cells as ' +
         'separate assets, with other ids. Reading does not wake a sleeping session. The media type was ' +
         'chosen by notebook code, so only plain images and plain text are marked to be shown in the ' +

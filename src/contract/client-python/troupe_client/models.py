@@ -565,7 +565,7 @@ class Chart(Struct):
     root: Annotated[
         dict[str, Any],
         Meta(
-            description='A state: `id`, `name`, `type` (`atomic`, `compound`, `parallel` or `final`), `initial`, `tags`, `refuses` (codes of errors by event), `runs` (the work while it is active), `transitions` (`event`, `targets`, `guard`, `actions`), and `states`, with the same members.'
+            description='A state: `id`, `name`, `type` (`atomic`, `compound`, `parallel` or `final`), `initial`, `tags`, and `states`, with the same members. `refuses` has the codes of errors by event, `runs` the work while the state is active, and `transitions` has `event`, `targets`, `guard` and `actions`.'
         ),
     ]
 
@@ -1101,7 +1101,7 @@ class FileUsage(Struct):
 
 class FilesConnection(Struct, tag_field='kind', tag='files'):
     """
-    Data files of the workspace (CSV, TSV, JSON, JSON lines, Parquet; the text formats also with .gz), each a table that is named for its file: without folders and ending where that name is free.
+    Data files of the workspace (CSV, TSV, JSON, JSON lines, Parquet; the text formats also with .gz). Each is a table that is named for its file: without folders and ending where that name is free.
     """
 
     kind: ClassVar[Literal['files']] = 'files'

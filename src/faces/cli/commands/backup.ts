@@ -49,7 +49,7 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     .command('restore')
     .summary('restore a backup into an empty data directory')
     .description(
-      'restore a backup, with the increments that a server has added to it, into a data directory that has no store and no files; the server must not run, and the keyring is restored apart',
+      'restore a backup, with the increments that a server has added to it, into a data directory that has no store and no files. The server must not run. The keyring is restored apart.',
     )
     .argument('<backup>', 'the directory of the backup')
     .option(
@@ -122,7 +122,7 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     .command('migrate')
     .summary('convert the store to the format of this release, or rehearse that')
     .description(
-      'convert the store to the format of this release without serving, which the server does at its start otherwise; it goes on where it was interrupted, and no server may run',
+      'convert the store to the format of this release without serving; otherwise the server does this at its start. A conversion that was interrupted goes on. No server may run.',
     )
     .option('--check', 'convert a copy only, which is removed, and say how long it took; a server may run')
     .option('--copy-in <directory>', 'with --check: where the copy is made (default: the data directory)')

@@ -19,7 +19,7 @@ export const login: CommandGroup = (program, { terminal, env, cwd, wantsJson }) 
   const signIn = program
     .command('login')
     .description(
-      'sign in: confirm this command line in a browser in which you have signed in. It then has an access token of yours for\n' +
+      'sign in: confirm this command line in a browser in which you have signed in. It then has an access token of yours for ' +
         '90 days, in a file that only you can read.',
     )
     .argument('[server]', 'address of the server (default: SERVICE_BASE_URL, or the server of this machine)')

@@ -12,7 +12,7 @@ export const mcp: CommandGroup = (program, { terminal, input, env, cwd }) => {
   const command = program
     .command('mcp')
     .description(
-      'serve the Model Context Protocol on standard input and output, for programs that start their MCP servers.\n' +
+      'serve the Model Context Protocol on standard input and output, for programs that start their MCP servers. ' +
         'It passes messages on to the server, whose /mcp serves the same by HTTP.',
     )
     .action(async (_, self) => {

@@ -27,7 +27,7 @@ export const node: CommandGroup = (program) => {
     .command('join')
     .summary('make this machine a kernel node, and run it in the foreground')
     .description(
-      'make this machine a kernel node of the server that made the invitation, and run it in the foreground until SIGTERM or SIGINT; without an invitation, run a node that has joined before',
+      'make this machine a kernel node of the server that made the invitation, and run it in the foreground until SIGTERM or SIGINT. Without an invitation, run a node that has joined before.',
     )
     .argument(
       '[invitation]',

@@ -152,7 +152,7 @@ export const notebooks: CommandGroup = (program, context) => {
   const push = group
     .command('push')
     .description(
-      'push a file to its notebook, or to a new one if there is none. The push is refused with the differences when the\n' +
+      'push a file to its notebook, or to a new one if there is none. The push is refused with the differences when the ' +
         'notebook has changes that the file does not have.',
     )
     .argument('<file>', 'notebook file: .py, .ipynb or .md')
@@ -186,7 +186,7 @@ export const notebooks: CommandGroup = (program, context) => {
   const pull = group
     .command('pull')
     .description(
-      'pull the notebook of a file into the file. The pull is refused with the differences when the file has changes\n' +
+      'pull the notebook of a file into the file. The pull is refused with the differences when the file has changes ' +
         'that the notebook does not have.',
     )
     .argument('<file>', 'notebook file: .py, .ipynb or .md')

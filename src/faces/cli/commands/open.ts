@@ -26,7 +26,7 @@ export const open: CommandGroup = (program, context) => {
   const command = program
     .command('open')
     .description(
-      'open a notebook in the browser, on its live session or a new one. The address works once, within a minute; it is printed\n' +
+      'open a notebook in the browser, on its live session or a new one. The address works once, within a minute; it is printed ' +
         'when this machine has no display, and with --json.',
     )
     .argument(
