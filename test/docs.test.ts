@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import test from 'node:test';
+import { SETTINGS } from '#src/base/config/settings.ts';
+import { CATALOGUE } from '#src/base/errors/errors.ts';
+import { FAILURES } from '#src/base/errors/failures.ts';
 import { PAGES, withTables } from '#src/start/docs.ts';
+import { longSentencesOf, MAX_SENTENCE_WORDS, sentencesOf } from './support/sentences.ts';
 
 const documents = [
   ...readdirSync('.'),
@@ -12,9 +16,6 @@ const documents = [
 ].filter((name) => name.endsWith('.md'));
 
 const MAX_PARAGRAPH_WORDS = 90;
-
-/** The number of longer paragraphs in each file that still has some. A number may only fall. */
-const LONG_PARAGRAPHS: Readonly<Record<string, number>> = {};
 
 test('the tables in the documentation match the code', () => {
   for (const page of Object.keys(PAGES)) {
@@ -49,17 +50,41 @@ test('every file and folder of the project that a document names exists', () => 
 });
 
 test('no paragraph has more than 90 words', () => {
-  const long = allPages().flatMap((page) => {
-    const { length } = paragraphsOf(readFileSync(page, 'utf8')).filter(
-      (paragraph) => wordsOf(paragraph) > MAX_PARAGRAPH_WORDS,
-    );
-    return length === 0 ? [] : [[page, length] as const];
-  });
-  assert.deepEqual(
-    Object.fromEntries(long),
-    LONG_PARAGRAPHS,
-    'split a new long paragraph by topic; lower the number in LONG_PARAGRAPHS when there are fewer',
-  );
+  const long = [
+    ...allPages().flatMap((page) => longIn(page, paragraphsOf(readFileSync(page, 'utf8')))),
+    ...deployFiles().flatMap((file) => longIn(file, remarksOf(readFileSync(file, 'utf8')))),
+  ];
+  assert.deepEqual(long, [], 'split each paragraph by topic');
+
+  function longIn(file: string, paragraphs: readonly string[]): string[] {
+    return paragraphs
+      .filter((paragraph) => wordsOf(paragraph) > MAX_PARAGRAPH_WORDS)
+      .map((paragraph) => `${file}: ${paragraph}`);
+  }
+});
+
+test('no sentence for readers has more than 30 words', () => {
+  const settings = Object.values(SETTINGS).map(({ env, description }) => [env, description] as const);
+  const errors = Object.entries(CATALOGUE).map(([code, { title }]) => [code, title] as const);
+  const long = [
+    ...allPages()
+      .filter((page) => !page.startsWith(join('docs', 'decisions')))
+      .map((page) => [page, textsOf(readFileSync(page, 'utf8'))] as const),
+    ...deployFiles().map((file) => [file, remarksOf(readFileSync(file, 'utf8'))] as const),
+    ...[...settings, ...errors, ...Object.entries(FAILURES)].map(([name, text]) => [name, [text]] as const),
+  ].flatMap(([place, texts]) => texts.flatMap(longSentencesOf).map((sentence) => `${place}: ${sentence}`));
+  assert.deepEqual(long, [], `split each sentence, ${MAX_SENTENCE_WORDS} words at most`);
+});
+
+test('a sentence ends at its mark, and a piece of code is one word', () => {
+  assert.deepEqual(sentencesOf('- **One.** Two `three. Four` [five](six.md). (Seven!) 8.5 e.g.x'), [
+    'One.',
+    'Two code five.',
+    '(Seven!)',
+    '8.5 e.g.x',
+  ]);
+  assert.deepEqual(longSentencesOf('word '.repeat(MAX_SENTENCE_WORDS)), []);
+  assert.equal(longSentencesOf(`\`a b\` ${'word '.repeat(MAX_SENTENCE_WORDS)}`).length, 1);
 });
 
 test('a paragraph ends at an empty line, a list item, a heading, a table and a code block', () => {
@@ -70,6 +95,11 @@ test('a paragraph ends at an empty line, a list item, a heading, a table and a c
 
 test('the README stays short', () => {
   assert.ok(readFileSync('README.md').length < 25_000);
+});
+
+test('each release in the changelog is read in some minutes', () => {
+  const [, ...releases] = readFileSync('CHANGELOG.md', 'utf8').split(/^## /m);
+  for (const release of releases) assert.ok(wordsOf(release) < 1000, release.slice(0, 60));
 });
 
 /** Returns the Markdown files of the project, without the results of measurements, which a program writes. */
@@ -94,6 +124,36 @@ function paragraphsOf(page: string): string[] {
     else paragraphs.push(`${paragraphs.pop()} ${line}`);
   }
   return paragraphs.map((paragraph) => paragraph.trim()).filter((paragraph) => paragraph !== '');
+}
+
+/** Returns the paragraphs, list items and cells of tables of a page. */
+function textsOf(page: string): string[] {
+  const rows = page.replace(/^```[\s\S]*?^```/gm, '').match(/^\s*\|.*$/gm) ?? [];
+  return [...paragraphsOf(page), ...rows.flatMap((row) => row.split(/(?<!\\)\|/))];
+}
+
+/** Returns the files for operators, without those that have no remarks. */
+function deployFiles(): string[] {
+  return readdirSync('deploy', { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name, parentPath }) => join(parentPath, name));
+}
+
+/** Returns the blocks of comments of a file of `deploy/`, the remarks behind its lines, and its descriptions of alerts and panels. */
+function remarksOf(file: string): string[] {
+  const blocks = file.match(/(?:^[ \t]*#+ .*\n?)+/gm) ?? [];
+  const behind = [...file.matchAll(/^[ \t]*[^\s#].*?\s# (.*)$/gm)].map(([, remark]) => remark!);
+  const described = [...file.matchAll(/^\s*"?(?:summary|description|title)"?: (.*)$/gm)];
+  return [
+    ...blocks.map((block) =>
+      block
+        .replace(/^[ \t]*#+ /gm, '')
+        .replaceAll('\n', ' ')
+        .trim(),
+    ),
+    ...behind,
+    ...described.map(([, text]) => text!),
+  ];
 }
 
 function wordsOf(paragraph: string): number {

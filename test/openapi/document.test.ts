@@ -13,6 +13,7 @@ import { EmptyBodySchema } from '#src/contract/wire/shape.ts';
 import { CONNECTORS } from '#src/datasource/connectors/registry.ts';
 import { withClosedSchemas } from '#test/support/openapi-check.ts';
 import type { RawRequest } from '#test/support/raw-request.ts';
+import { longSentencesOf } from '#test/support/sentences.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import {
   asObject,
@@ -298,4 +299,15 @@ test('the name of a secret has its pattern in the document', () => {
     const name = parameters.find((one) => one.name === 'name');
     assert.equal(asObject(name?.schema).pattern, SECRET_NAME);
   }
+});
+
+test('no sentence of the document has more than 30 words', () => {
+  const long = new Set<string>();
+  everyObject(document, ({ summary, description }, pointer) => {
+    for (const text of [summary, description]) {
+      if (typeof text !== 'string') continue;
+      for (const sentence of text.split('\n').flatMap(longSentencesOf)) long.add(`${pointer}: ${sentence}`);
+    }
+  });
+  assert.deepEqual([...long], []);
 });

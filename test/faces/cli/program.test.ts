@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { isObeyed } from '#src/base/config/allowed-files.ts';
 import { settingsTable } from '#src/base/config/report.ts';
 import { resolveAccess } from '#src/faces/cli/access.ts';
+import { longSentencesOf } from '#test/support/sentences.ts';
 import { troupe } from './captured-terminal.ts';
 
 /** Returns a working directory with a data directory in which a server was started once. */
@@ -122,6 +123,28 @@ test('the help lists the commands and the exit codes', async () => {
     assert.ok(out.includes(word), word);
   }
 });
+
+test('no sentence of the help has more than 30 words', async () => {
+  const long: string[] = [];
+  const pending: string[][] = [[]];
+  for (const command of pending) {
+    const { out } = await troupe([...command, '--help']);
+    const [, commands = ''] = /^Commands:\n((?: .*\n)+)/m.exec(out) ?? [];
+    const names = [...commands.matchAll(/^ {2}([a-z][\w-]*)/gm)].map(([, name]) => name!);
+    if (command.at(-1) !== 'help') pending.push(...names.map((name) => [...command, name]));
+    long.push(...helpTextsOf(out).flatMap(longSentencesOf));
+  }
+  assert.ok(pending.length > 100);
+  assert.deepEqual([...new Set(long)], []);
+});
+
+/** Returns the paragraphs of a help, and the description of each command and option, without usage and examples. */
+function helpTextsOf(help: string): string[] {
+  const entries = help
+    .replace(/^Usage:.*$|^Examples:\n(?: .*\n?)+/gm, '')
+    .split(/\n(?:\n|(?= {2,4}\S)|(?=\S.*:$))/);
+  return entries.map((entry) => entry.trim().replace(/^\S.*? {2,}/, ''));
+}
 
 test('no option accepts a secret', async () => {
   for (const group of [[], ['token', 'create'], ['member', 'create'], ['workspace', 'create'], ['config']]) {
