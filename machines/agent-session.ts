@@ -71,6 +71,7 @@ export const agentSessionMachine = agentSessionSetup.createMachine({
     notebookSessionId: null,
     openedAt: null,
     run: null,
+    closedBy: null,
   }),
   initial: 'closed',
   on: { delete: { actions: 'permit' } },

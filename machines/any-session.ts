@@ -8,8 +8,7 @@ export type SessionNotice<Status extends string> =
 
 /** The user who closed the session; null while it is open, and when it ended by itself. */
 export interface Closer {
-  /** Absent in sessions that were stored by earlier releases. */
-  readonly closedBy?: string | null;
+  readonly closedBy: string | null;
 }
 
 /** Returns the announcement that a session is closed. */
@@ -17,13 +16,13 @@ export function closedNotice({ closedBy }: Closer) {
   return {
     type: 'session.closed' as const,
     reason: 'closed',
-    ...(closedBy == null ? {} : { closedBy }),
+    ...(closedBy === null ? {} : { closedBy }),
   };
 }
 
 /** Returns the failure of work that runs in a session while it is closed. */
 export function sessionClosed({ closedBy }: Closer): Failure {
-  const by = closedBy == null ? '' : ` by ${closedBy}`;
+  const by = closedBy === null ? '' : ` by ${closedBy}`;
   return { code: 'session_closed', message: `The session was closed${by} while this was running.` };
 }
 

@@ -61,19 +61,18 @@ export interface SessionInput {
 export interface SessionContext extends SessionInput, Closer {
   readonly environmentId: EnvironmentId | null;
   readonly mode: SessionMode;
-  /** Command-line arguments of the notebook. Absent in sessions that were stored by earlier releases. */
-  readonly arguments?: readonly string[];
+  /** Command-line arguments of the notebook. */
+  readonly arguments: readonly string[];
   readonly openedAt: string | null;
   readonly openedBy: Opener | null;
-  /** How the session ends by itself. Absent in sessions that were stored by earlier releases. */
-  readonly lifetime?: Lifetime;
-  /** Absent in sessions that were stored by earlier releases. */
-  readonly metadata?: Readonly<Record<string, string>> | null;
+  /** How the session ends by itself. */
+  readonly lifetime: Lifetime;
+  readonly metadata: Readonly<Record<string, string>> | null;
   readonly work: Work | null;
   readonly phases: Readonly<Record<string, number>>;
   readonly failure: Failure | null;
-  /** Why the last kernel has ended; null for the first one. Absent in sessions that were stored by earlier releases. */
-  readonly kernelEnd?: KernelEnd | null;
+  /** Why the last kernel has ended; null for the first one. */
+  readonly kernelEnd: KernelEnd | null;
   /** How many kernels in a row died within a minute of their start. */
   readonly earlyDeaths: number;
 }

@@ -60,11 +60,13 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
     openedAt: null,
     openedBy: null,
     lifetime: { ttlS: null, idleTimeoutS: null },
+    metadata: null,
     work: null,
     phases: {},
     failure: null,
     kernelEnd: null,
     earlyDeaths: 0,
+    closedBy: null,
   }),
   meta: {
     refuse: {

@@ -26,7 +26,7 @@ export function agentSessionSummary(
   const { notebookSessionId, model, instructions, datasourceSlugs, createdBy, createdAt } = record;
   const status = shownStatusOf(peek);
   const isLost = status !== statusOf(peek);
-  const closedBy = status === 'closed' ? peek?.snapshot.context.closedBy : null;
+  const closedBy = status === 'closed' ? (peek?.snapshot.context.closedBy ?? null) : null;
   return {
     sessionId,
     environmentId: peek === undefined ? null : peek.snapshot.context.environmentId,
@@ -34,7 +34,7 @@ export function agentSessionSummary(
     ownerId: ownerOf(record),
     createdBy,
     status,
-    ...(closedBy == null ? {} : { closedBy }),
+    ...(closedBy === null ? {} : { closedBy }),
     config: { model: model ?? defaultModel, instructions },
     context: { datasourceSlugs },
     currentRunId: peek === undefined || isLost ? null : (peek.snapshot.context.run?.id ?? null),

@@ -6,6 +6,7 @@
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { timestamp } from '#src/base/time/clock.ts';
+import type { AgentSessionGrant } from '#src/contract/wire/agent.ts';
 import {
   type ConversationGrant,
   type ConversationRecord,
@@ -15,12 +16,6 @@ import {
 import { memberRecords } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';
 import { ConversationFollowers } from './conversation-followers.ts';
-
-/** A member's grant for a conversation, in the form that the API returns. */
-export interface Grant extends ConversationGrant {
-  readonly userId: string;
-  readonly createdBy: string;
-}
 
 export class ConversationAccess {
   readonly followers = new ConversationFollowers();
@@ -87,7 +82,7 @@ export class ConversationAccess {
     else this.usable(principal, id);
   }
 
-  grants(principal: Principal, id: string): Grant[] {
+  grants(principal: Principal, id: string): AgentSessionGrant[] {
     this.readable(principal, id);
     const all = { limit: Number.POSITIVE_INFINITY };
     return [...this.#store.list(conversationGrants, principal.workspaceId, [id], all)].map(
@@ -99,7 +94,7 @@ export class ConversationAccess {
    * Lets a member use the conversation. Idempotent. Call it in a shared turn, because another worker may remove the
    * member. Throws `invalid_request` for a user who is not a member.
    */
-  grant(principal: Principal, id: string, userId: string): Grant {
+  grant(principal: Principal, id: string, userId: string): AgentSessionGrant {
     const { workspaceId } = principal;
     this.checkSharing(principal, id);
     this.#requireMember(principal, userId);
@@ -187,6 +182,6 @@ function notShared(record: ConversationRecord): AppError {
   return new AppError('conversation_not_shared', detail, { members: { ownerId } });
 }
 
-function grantOf(userId: string, { grantedBy, createdAt }: ConversationGrant): Grant {
-  return { userId, createdBy: grantedBy, createdAt, grantedBy };
+function grantOf(userId: string, { grantedBy, createdAt }: ConversationGrant): AgentSessionGrant {
+  return { userId, createdBy: grantedBy, createdAt };
 }

@@ -81,5 +81,5 @@ export class DatasourceGrants {
 }
 
 function grantOf(subject: string, { grantedBy, createdAt }: DatasourceGrantRecord): DatasourceGrant {
-  return { subject, createdBy: grantedBy, createdAt, grantedBy };
+  return { subject, createdBy: grantedBy, createdAt };
 }

@@ -2,7 +2,9 @@ import type { AuditEntry } from '#src/contract/wire/audit.ts';
 import { defineRecord } from '../codec.ts';
 
 /** One audited action and its author. Key: workspace id, audit id (time-ordered). */
-export type AuditRecord = Omit<AuditEntry, 'id' | 'createdAt'>;
+export interface AuditRecord extends Omit<AuditEntry, 'id' | 'createdAt'> {
+  readonly at: string;
+}
 
 /** Changes. Any worker puts them, in shared turns; old ones are removed by whichever worker finds them. */
 export const auditRecords = defineRecord<AuditRecord>('audit', 1);

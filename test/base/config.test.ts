@@ -207,16 +207,6 @@ test('all bad values are reported together, each by the name that the user wrote
   ]);
 });
 
-test('a setting of earlier releases is an error that explains its replacement', (t) => {
-  const instead = 'have the proxy speak HTTP/1.1 to TROUPE_PORT (nginx: `proxy_http_version 1.1`).';
-  assert.deepEqual(problemsOf(t, { TROUPE_HTTP10_PORT: '8788' }), [
-    `TROUPE_HTTP10_PORT was removed; ${instead}`,
-  ]);
-  assert.deepEqual(problemsOf(t, {}, { http10Port: 8788 }), [
-    `http10Port in troupe.config.json was removed; ${instead}`,
-  ]);
-});
-
 test('a file that is not a JSON object is an error, and its content is not quoted', (t) => {
   assert.deepEqual(problemsOf(t, {}, '{"openaiApiKey": "sk-1",}'), [
     '<cwd>/troupe.config.json is not valid JSON.',

@@ -5,7 +5,7 @@ import { allowFile, ignoredFile } from './allowed-files.ts';
 import { CONFIG_FILE, type FileReading, readConfigFile } from './file.ts';
 import type { SettingsBase } from './kinds.ts';
 import type { Setting } from './setting.ts';
-import { isSettingName, REMOVED_SETTINGS, SETTING_NAMES, SETTINGS, type SettingName } from './settings.ts';
+import { isSettingName, SETTING_NAMES, SETTINGS, type SettingName } from './settings.ts';
 import { nearest } from './spelling.ts';
 
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
@@ -135,19 +135,13 @@ function unknownNames(env: Environment, file: ReadonlyMap<string, string>): stri
   );
   const unknownMembers = [...file.keys()].filter((name) => !isSettingName(name));
   return [
-    ...unknownEnv.map((name) => removal(name, name) ?? `${name} is not a setting.${suggestion(name, known)}`),
+    ...unknownEnv.map((name) => `${name} is not a setting.${suggestion(name, known)}`),
     ...unknownMembers.map((name) => {
       const meant = SETTING_NAMES.find((candidate) => SETTINGS[candidate].env === name);
       const named = `${name} in ${CONFIG_FILE}`;
-      return removal(name, named) ?? `${named} is not a setting.${suggestion(meant ?? name, SETTING_NAMES)}`;
+      return `${named} is not a setting.${suggestion(meant ?? name, SETTING_NAMES)}`;
     }),
   ];
-}
-
-/** Returns an error message for a setting of earlier releases; undefined when no release had that name. */
-function removal(name: string, named: string): string | undefined {
-  const removed = REMOVED_SETTINGS.find((setting) => setting.env === name || setting.member === name);
-  return removed && `${named} was removed; ${removed.instead}`;
 }
 
 function suggestion(name: string, known: readonly string[]): string {

@@ -23,15 +23,6 @@ export const SETTINGS = {
   ...AGENT_SETTINGS,
 } as const;
 
-/** Settings of earlier releases, with a sentence that says how to do without each. */
-export const REMOVED_SETTINGS = [
-  {
-    env: 'TROUPE_HTTP10_PORT',
-    member: 'http10Port',
-    instead: 'have the proxy speak HTTP/1.1 to TROUPE_PORT (nginx: `proxy_http_version 1.1`).',
-  },
-] as const;
-
 /** The name of a setting in `troupe.config.json` and in `Config`. */
 export type SettingName = keyof typeof SETTINGS;
 

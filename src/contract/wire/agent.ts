@@ -6,7 +6,6 @@ import {
   ClosedBy,
   CreatedBy,
   closed,
-  formerName,
   listSchema,
   nullable,
   oneOf,
@@ -218,7 +217,6 @@ export const AgentSessionGrantSchema = Type.Object(
     userId: Type.String(),
     createdBy: CreatedBy,
     createdAt: Timestamp,
-    grantedBy: formerName(CreatedBy, 'createdBy'),
   },
   { $id: 'AgentSessionGrant', ...closed },
 );

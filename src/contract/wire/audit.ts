@@ -1,12 +1,11 @@
 /** Entries of the audit. */
 import Type from 'typebox';
-import { closed, formerName, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+import { closed, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
 
 export const AuditEntrySchema = Type.Object(
   {
     id: Type.String(),
     createdAt: Timestamp,
-    at: formerName(Timestamp, 'createdAt'),
     userId: Type.String({ description: 'The user who did it.' }),
     tokenId: Type.String({ description: 'Empty for a query by a notebook.' }),
     action: Type.String({ description: 'The action, such as `member.add` or `datasource.query`.' }),

@@ -1,7 +1,7 @@
 /** Datasources, their connections, and with whom they are shared. */
 import Type from 'typebox';
 import { GRANT_SUBJECT, SLUG } from './patterns.ts';
-import { CreatedBy, closed, formerName, listSchema, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+import { CreatedBy, closed, listSchema, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
 
 const SlugSchema = Type.String({
   maxLength: 120,
@@ -128,7 +128,6 @@ export const DatasourceGrantSchema = Type.Object(
     subject: Type.String(),
     createdBy: CreatedBy,
     createdAt: Timestamp,
-    grantedBy: formerName(CreatedBy, 'createdBy'),
   },
   { $id: 'DatasourceGrant', ...closed },
 );

@@ -1,6 +1,6 @@
 /** Files of a workspace. */
 import Type from 'typebox';
-import { closed, formerName, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
+import { closed, nullable, oneOf, Timestamp, type Wire } from './shape.ts';
 
 export const FileEntrySchema = Type.Object(
   {
@@ -9,7 +9,6 @@ export const FileEntrySchema = Type.Object(
     }),
     type: oneOf(['file', 'folder']),
     bytes: nullable(Type.Integer({ description: 'The size of the file; null for a folder.' })),
-    size: formerName(nullable(Type.Integer()), 'bytes'),
     updatedAt: Timestamp,
     etag: nullable(Type.String({ description: 'The entity tag of the file; null for a folder.' })),
   },

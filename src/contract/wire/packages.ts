@@ -1,7 +1,7 @@
 /** The packages that all notebooks of a workspace have. */
 import Type from 'typebox';
 import { ONE_LINE } from './patterns.ts';
-import { closed, formerName, nullable, Timestamp, type Wire } from './shape.ts';
+import { closed, nullable, Timestamp, type Wire } from './shape.ts';
 
 const RequirementSchema = Type.String({
   minLength: 1,
@@ -16,8 +16,6 @@ const WorkspacePackageSchema = Type.Object(
     requirement: Type.String(),
     createdBy: Type.String({ description: 'The id of the user who added it.' }),
     createdAt: Timestamp,
-    addedBy: formerName(Type.String(), 'createdBy'),
-    addedAt: formerName(Timestamp, 'createdAt'),
   },
   { $id: 'WorkspacePackage', ...closed },
 );

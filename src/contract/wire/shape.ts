@@ -48,15 +48,6 @@ export const UpdatedByIfKnown = Type.Optional(
   }),
 );
 
-/** Returns the schema of a member under its former name, which stays for clients that use it. */
-export function formerName<T extends TSchema>(schema: T, name: string) {
-  return Type.Unsafe<Static<T>>({
-    ...schema,
-    deprecated: true,
-    description: `The same as \`${name}\`, which is its name in every resource.`,
-  });
-}
-
 /** Returns the schema of a value that may be null. */
 export function nullable<T extends TSchema>(schema: T) {
   return Type.Union([schema, Type.Null()]);

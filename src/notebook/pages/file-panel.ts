@@ -255,7 +255,7 @@ function relative(value: unknown, where: string): string {
 }
 
 /** Returns an entry as marimo's page has it. */
-function infoOf({ path: written, type, size, updatedAt }: FileEntry) {
+function infoOf({ path: written, type, bytes, updatedAt }: FileEntry) {
   const path = written.replace(/\/$/, '');
   return {
     id: ROOT + path,
@@ -265,7 +265,7 @@ function infoOf({ path: written, type, size, updatedAt }: FileEntry) {
     // With true the page would offer to open the file as a notebook, but notebooks of Troupe are not files.
     isMarimoFile: false,
     lastModified: Date.parse(updatedAt) / 1000,
-    size,
+    size: bytes,
     children: [],
   };
 }

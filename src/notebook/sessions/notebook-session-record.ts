@@ -1,7 +1,6 @@
 /** A notebook session in the form that the API returns, and the events that rebuild it for a new subscriber. */
 
 import {
-  type Lifetime,
   type notebookSessionMachine,
   type SessionContext,
   sessionStatus,
@@ -16,11 +15,9 @@ import { configOf } from '../saved/document.ts';
 /** Snapshots never change, and computing a status is the slowest part of reading one. */
 const statuses = new WeakMap<object, SessionStatus>();
 
-const NO_LIFETIME: Lifetime = { ttlS: null, idleTimeoutS: null };
-
 /** Returns when a session ends because of its `ttlS`; null when it has none. */
 function expiryOf({ openedAt, lifetime }: Pick<SessionContext, 'openedAt' | 'lifetime'>): string | null {
-  const { ttlS } = lifetime ?? NO_LIFETIME;
+  const { ttlS } = lifetime;
   return ttlS === null || openedAt === null ? null : timestamp(Date.parse(openedAt) + ttlS * 1000);
 }
 
@@ -51,7 +48,7 @@ export function sessionRecord(
   const { context } = peek.snapshot;
   // The next use of a lost session starts a kernel, as with a sleeping session.
   const wasLost = peek.isLost;
-  const { ttlS, idleTimeoutS } = context.lifetime ?? NO_LIFETIME;
+  const { ttlS, idleTimeoutS } = context.lifetime;
   const status = wasLost ? 'ready' : statusOf(peek);
   const hasKernel = !wasLost && (status === 'ready' || status === 'busy') && peek.snapshot.hasTag('resident');
   return {
@@ -59,7 +56,7 @@ export function sessionRecord(
     notebookId: sessionId,
     environmentId: context.environmentId,
     mode: context.mode,
-    arguments: context.arguments ?? [],
+    arguments: context.arguments,
     ...shownMetadata(context.metadata),
     ttlS,
     idleTimeoutS,

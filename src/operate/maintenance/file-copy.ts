@@ -34,8 +34,8 @@ export interface CopiedFile {
   readonly sha256: string;
   /** The permission of the owner that matters: whether the file can be executed. */
   readonly executable: boolean;
-  /** The time of its last change of content, in milliseconds since 1970. Backups of earlier releases lack it. */
-  readonly modifiedMs?: number;
+  /** The time of its last change of content, in milliseconds since 1970. */
+  readonly modifiedMs: number;
   /**
    * The time of its last change of content or attributes, by the file system's clock, which no program can set for one file.
    * Missing when that was just before the copy: a later change may then have the same time.

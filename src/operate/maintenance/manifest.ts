@@ -46,23 +46,20 @@ export function readManifest(directory: string): Manifest {
       `${directory} is not a complete backup of this release.`,
       'Name the directory that troupe backup has made, or use the release that made it.',
     );
-  return { ...content, folders: content.folders ?? [] };
+  return content;
 }
 
-/** A manifest as it is stored in a backup. Earlier releases wrote no folders into it. */
-type StoredManifest = Omit<Manifest, 'folders'> & { readonly folders?: readonly string[] };
-
-function isManifest(content: unknown): content is StoredManifest {
+function isManifest(content: unknown): content is Manifest {
   const { kind, version, files, links, keyIds, folders } = { ...emptyManifest, ...Object(content) };
   return kind === 'troupe-backup' && version === 1 && [files, links, keyIds, folders].every(Array.isArray);
 }
 
-const emptyManifest = { kind: '', version: 0, files: null, links: null, keyIds: null, folders: [] };
+const emptyManifest = { kind: '', version: 0, files: null, links: null, keyIds: null, folders: null };
 
 /** Yields the differences from the manifest, in words. Reads every file. */
 export async function* differencesFrom(manifest: Manifest, directory: string): AsyncGenerator<string> {
   const workspaces = join(directory, 'workspaces');
-  const store: CopiedFile = { ...manifest.store, path: join('..', 'store', 'data.mdb'), executable: false };
+  const store = { ...manifest.store, path: join('..', 'store', 'data.mdb'), sameAs: undefined };
   for (const file of [store, ...manifest.files]) {
     if (await isOtherName(file, workspaces)) continue;
     const { bytes, sha256 } = file;
@@ -78,6 +75,9 @@ export async function* differencesFrom(manifest: Manifest, directory: string): A
  * Resolves with whether the copy of a file below `folder` is a hard link to an earlier file of the list with the same content, so
  * that it need not be read again.
  */
-export async function isOtherName({ path, sameAs }: CopiedFile, folder: string): Promise<boolean> {
+export async function isOtherName(
+  { path, sameAs }: Pick<CopiedFile, 'path'> & { readonly sameAs?: string | undefined },
+  folder: string,
+): Promise<boolean> {
   return sameAs !== undefined && (await isSameFile(join(folder, sameAs), join(folder, path)));
 }

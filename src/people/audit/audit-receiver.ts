@@ -157,10 +157,10 @@ const SEVERITY = { done: 6, failed: 5, refused: 4 } as const;
 
 /** Returns the entry as a message of RFC 5424, whose text is JSON of ASCII characters only. */
 function syslogMessage(entry: ForwardedEntry): string {
-  const { at, action, outcome } = entry;
+  const { createdAt, action, outcome } = entry;
   const head = [
     `<${FACILITY * 8 + SEVERITY[outcome]}>1`,
-    at,
+    createdAt,
     nameOf(hostname(), 255),
     'troupe',
     String(process.pid),

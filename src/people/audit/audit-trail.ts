@@ -47,6 +47,11 @@ export type AuditedChange = Pick<AuditRecord, 'action' | 'target' | 'outcome'> &
 /** A filter and an order for a list of entries. */
 export type AuditQuery = PageRequest & AuditFilters;
 
+/** Returns a stored entry in the form that requests see. */
+function entryOf(id: string, { at, ...members }: AuditRecord): AuditEntry {
+  return { id, createdAt: at, ...members };
+}
+
 function matches(record: AuditRecord, { userId, action, target }: AuditQuery): boolean {
   if (userId !== undefined && record.userId !== userId) return false;
   if (target !== undefined && record.target !== target) return false;
@@ -118,7 +123,7 @@ export class AuditTrail {
         const list = (kind: RecordKind<AuditRecord>) => this.#store.list(kind, workspaceId, [], page);
         return mergedEntries(list(auditRecords), list(auditedQueries), query.order);
       },
-      itemOf: (record, id) => (matches(record, query) ? { id, createdAt: record.at, ...record } : undefined),
+      itemOf: (record, id) => (matches(record, query) ? entryOf(id, record) : undefined),
     });
   }
 

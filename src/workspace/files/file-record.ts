@@ -13,11 +13,9 @@ export function fileTag({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
 /** Returns the record of a file or folder; undefined for anything else. */
 export function entryOf(path: string, status: BigIntStats): FileEntry | undefined {
   const updatedAt = timestamp(status.mtimeMs);
-  if (status.isDirectory())
-    return { path: `${path}/`, type: 'folder', bytes: null, size: null, updatedAt, etag: null };
+  if (status.isDirectory()) return { path: `${path}/`, type: 'folder', bytes: null, updatedAt, etag: null };
   if (!status.isFile()) return undefined;
-  const bytes = Number(status.size);
-  return { path, type: 'file', bytes, size: bytes, updatedAt, etag: fileTag(status) };
+  return { path, type: 'file', bytes: Number(status.size), updatedAt, etag: fileTag(status) };
 }
 
 /** 9999-12-31T23:59:59.999Z. Programs can set any time, and RFC 3339 has no later one. */

@@ -193,8 +193,6 @@ export class WorkspacePackages {
         requirement,
         createdBy: addedBy,
         createdAt: addedAt,
-        addedBy,
-        addedAt,
       }));
   }
 

@@ -232,7 +232,7 @@ test('a conversation belongs to its creator and those it is shared with; owners 
   await ann.agentSessions.grant(sessionId, 'bob');
   await ann.agentSessions.grant(sessionId, 'eve');
   assert.deepEqual(
-    (await ann.agentSessions.grants(sessionId)).items.map(({ userId, grantedBy }) => [userId, grantedBy]),
+    (await ann.agentSessions.grants(sessionId)).items.map(({ userId, createdBy }) => [userId, createdBy]),
     [
       ['bob', 'ann'],
       ['eve', 'olga'],

@@ -52,14 +52,14 @@ test('notebooks, runs, conversations and datasources name their creator, also af
   assert.ok(replaced.updatedAt >= datasource.updatedAt);
 });
 
-test('grants, audit entries and files use the same member names as other resources, and still have their former ones', async () => {
+test('grants, audit entries and files use the same member names as other resources', async () => {
   await client.datasources.create({ slug: 'shared', connection: { kind: 'sqlite', path: 's.sqlite' } });
   const grant = await client.datasources.grant('shared', 'role:viewer');
-  assert.deepEqual([grant.createdBy, grant.grantedBy], [user.id, user.id]);
+  assert.equal(grant.createdBy, user.id);
   const [entry] = (await client.audit({ order: 'desc' })).items;
-  assert.ok(entry !== undefined && entry.createdAt === entry.at);
+  assert.equal(typeof entry?.createdAt, 'string');
   const file = await client.files.put('notes.txt', Buffer.from('12345'));
-  assert.deepEqual([file.bytes, file.size], [5, 5]);
+  assert.equal(file.bytes, 5);
 });
 
 test('a list without outputs marks them as omitted, so that null otherwise means no output', async () => {

@@ -74,7 +74,7 @@ for (const name of NAMES) {
     await t.test('a file comes back unchanged after its upload', async () => {
       const bytes = randomBytes(UPLOAD_BYTES);
       const path = `${name}/large.bin`;
-      assert.equal((await client.files.put(path, bytes)).size, UPLOAD_BYTES);
+      assert.equal((await client.files.put(path, bytes)).bytes, UPLOAD_BYTES);
       assert.ok(bytes.equals((await client.files.get(path)).bytes));
       await client.files.delete(path);
     });

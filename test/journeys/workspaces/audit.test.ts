@@ -64,9 +64,9 @@ test('the audit records changes of members, roles, tokens, workspaces, keys and 
   ]);
   const text = JSON.stringify(all);
   for (const secret of [token.token, KEY, 'secret name']) assert.ok(!text.includes(secret));
-  for (const { userId, tokenId, address, requestId, at } of all) {
+  for (const { userId, tokenId, address, requestId, createdAt } of all) {
     assert.deepEqual([userId, address], ['owner', '127.0.0.1']);
-    assert.ok(tokenId.startsWith('tok_') && requestId !== '' && Date.parse(at) > 0);
+    assert.ok(tokenId.startsWith('tok_') && requestId !== '' && Date.parse(createdAt) > 0);
   }
 });
 

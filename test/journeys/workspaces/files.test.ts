@@ -71,7 +71,7 @@ test('a folder is listed by name, in pages, without the contents of its subfolde
 
 test('a file is replaced as a whole and can be deleted, and so can an empty folder', async () => {
   const first = await client.files.put('dir/one.txt', Buffer.from('long text'));
-  assert.deepEqual([first.path, first.type, first.size], ['dir/one.txt', 'file', 9]);
+  assert.deepEqual([first.path, first.type, first.bytes], ['dir/one.txt', 'file', 9]);
   await client.files.put('dir/one.txt', Buffer.from('short'));
   assert.equal(await text('dir/one.txt'), 'short');
   assert.deepEqual(readdirSync(local('dir')), ['one.txt'], 'nothing else was left there');
@@ -123,7 +123,7 @@ test('a large file arrives whole and in ranges, and HEAD returns its length', as
     headers: { range: 'bytes=9000000-' },
   });
   assert.equal(beyond.status, 416);
-  assert.equal((await client.files.put('empty', Buffer.alloc(0))).size, 0);
+  assert.equal((await client.files.put('empty', Buffer.alloc(0))).bytes, 0);
   assert.equal((await client.files.get('empty')).bytes.length, 0);
 });
 
@@ -151,9 +151,9 @@ test('a body without a length is stored, one that is too large is refused, and o
       controller.close();
     },
   });
-  assert.equal((await client.files.put('streamed.bin', stream)).size, 2_000_000);
+  assert.equal((await client.files.put('streamed.bin', stream)).bytes, 2_000_000);
   const most = Buffer.alloc(8 * 1024 * 1024);
-  assert.equal((await client.files.put('most.bin', most)).size, most.length);
+  assert.equal((await client.files.put('most.bin', most)).bytes, most.length);
   const nine = Buffer.alloc(most.length + 1);
   assert.equal(await refusalOf(client.files.put('nine.bin', nine)), '413 body_too_large');
   const endless = new ReadableStream<Uint8Array>({

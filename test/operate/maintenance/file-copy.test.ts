@@ -4,7 +4,6 @@ import {
   appendFileSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
   statSync,
   truncateSync,
   utimesSync,
@@ -85,16 +84,6 @@ test('a restored workspace has its empty folders, and its files the times at whi
   assert.deepEqual(readdirSync(join(restored, 'out')), ['plots']);
   assert.equal(statSync(join(restored, 'out', 'plots')).mode & 0o777, 0o700);
   assert.equal(statSync(join(restored, 'table.csv')).mtimeMs, 1_000_000_000_000);
-});
-
-test('a backup of an earlier release, whose manifest has no folders and no times, is restored', async (t) => {
-  const { dataDir, files, backup, other } = await emptyDirectory(t);
-  writeFileSync(join(files, 'table.csv'), '1');
-  const { folders: _, files: listed, ...manifest } = await backUp({ dataDir, to: backup });
-  const before = { ...manifest, files: listed.map(({ modifiedMs: __, ...file }) => file) };
-  writeFileSync(join(backup, 'manifest.json'), JSON.stringify(before));
-  await restore({ from: backup, dataDir: other });
-  assert.equal(readFileSync(join(other, 'workspaces', 'ws_1', 'files', 'table.csv'), 'utf8'), '1');
 });
 
 test('a sparse file takes no more disk space in a backup and after a restore than before', async (t) => {

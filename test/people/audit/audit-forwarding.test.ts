@@ -239,7 +239,7 @@ test('an entry is never after its own time, even if the clock advances while it 
   );
   await store.durable();
   const [entry] = (await trail.list(HOME!, { limit: 1 })).items;
-  const { items } = await trail.list(HOME!, { limit: 1, createdAfter: entry!.at });
+  const { items } = await trail.list(HOME!, { limit: 1, createdAfter: entry!.createdAt });
   assert.deepEqual(items, []);
 });
 
@@ -257,7 +257,7 @@ test('troupe audit --follow --json prints a line for each entry as it is added',
     SERVICE_ACCESS_TOKEN: OWNER.token,
     SERVICE_WORKSPACE_ID: OWNER.workspaceId,
   };
-  const child = shell.start(['audit', '--follow', '--json', '--since', before!.at], { env });
+  const child = shell.start(['audit', '--follow', '--json', '--since', before!.createdAt], { env });
   for (const userId of ['first', 'second']) {
     await server.client.members.create({ userId, role: 'viewer' });
     await child.until(`"${userId}"`);

@@ -25,7 +25,7 @@ test('a file is copied up to the quota, and a copy that is refused or given up l
   gone.abort(new Error('the page has left'));
   await assert.rejects(copy('half', 'copy', gone.signal), /the page has left/);
   assert.deepEqual(readdirSync(root), ['half']);
-  assert.equal((await copy('half', 'copy')).size, MIB / 2);
+  assert.equal((await copy('half', 'copy')).bytes, MIB / 2);
   assert.ok(existsSync(join(root, 'copy')));
   await assert.rejects(copy('half', 'more'), { code: 'file_quota_exceeded' });
 });

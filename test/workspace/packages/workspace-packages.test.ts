@@ -59,7 +59,7 @@ test('an added package is available to every notebook, and to open notebooks onc
   assert.deepEqual(added.installed, [{ name: 'greeting', version: '1.0' }]);
   assert.deepEqual(added.openSessions, [notebook.id]);
   assert.deepEqual(
-    added.items.map(({ name, requirement, addedBy }) => [name, requirement, addedBy]),
+    added.items.map(({ name, requirement, createdBy }) => [name, requirement, createdBy]),
     [['greeting', 'Greeting==1.0', 'owner']],
   );
   assert.match(await message(), /has the package greeting.*open it again/);
@@ -183,7 +183,7 @@ test('viewers can read and editors can change the packages of their own workspac
   const { code } = await problemOf(viewer.client.packages.add(['greeting']));
   assert.equal(code, 'role_too_low');
   assert.equal((await problemOf(viewer.client.packages.remove('yours'))).code, 'role_too_low');
-  assert.equal((await viewer.client.packages.list()).items[0]?.addedBy, 'editor');
+  assert.equal((await viewer.client.packages.list()).items[0]?.createdBy, 'editor');
   const stranger = server.clientOf(await server.stranger());
   assert.deepEqual((await stranger.packages.list()).items, []);
   assert.equal((await problemOf(stranger.packages.remove('yours'))).status, 404);

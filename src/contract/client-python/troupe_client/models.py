@@ -269,9 +269,6 @@ class AgentSessionGrant(Struct):
     created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='createdAt'
     )
-    granted_by: Annotated[str, Meta(description='The same as `createdBy`, which is its name in every resource.')] = field(
-        name='grantedBy'
-    )
 
 
 class AgentSessionGrantList(Struct):
@@ -742,9 +739,6 @@ class DatasourceGrant(Struct):
     created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='createdAt'
     )
-    granted_by: Annotated[str, Meta(description='The same as `createdBy`, which is its name in every resource.')] = field(
-        name='grantedBy'
-    )
 
 
 class DatasourceGrantList(Struct):
@@ -1058,7 +1052,6 @@ class FileEntry(Struct):
     ]
     type: Literal['file', 'folder']
     bytes: int | None
-    size: Annotated[int, Meta(description='The same as `bytes`, which is its name in every resource.')] | None
     updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='updatedAt'
     )
@@ -2850,12 +2843,6 @@ class WorkspacePackage(Struct):
     created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='createdAt'
     )
-    added_by: Annotated[str, Meta(description='The same as `createdBy`, which is its name in every resource.')] = field(
-        name='addedBy'
-    )
-    added_at: Annotated[str, Meta(description='The same as `createdAt`, which is its name in every resource.')] = field(
-        name='addedAt'
-    )
 
 
 class WorkspacePackageList(Struct):
@@ -3053,12 +3040,6 @@ class AuditEntry(Struct):
     created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='createdAt'
     )
-    at: Annotated[
-        str,
-        Meta(
-            description='The same as `createdAt`, which is its name in every resource.'
-        ),
-    ]
     user_id: Annotated[str, Meta(description='The user who did it.')] = field(
         name='userId'
     )

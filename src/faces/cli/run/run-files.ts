@@ -91,6 +91,6 @@ export async function bringBack(
 }
 
 function storedText(stored: readonly FileEntry[]): string {
-  const bytes = stored.reduce((sum, { size }) => sum + (size ?? 0), 0);
+  const bytes = stored.reduce((sum, { bytes }) => sum + (bytes ?? 0), 0);
   return ` (${stored.length === 1 ? '' : `${stored.length} files, `}${bytes} bytes)`;
 }

@@ -26,7 +26,7 @@ export function Files() {
             );
           },
         },
-        { title: 'Size', class: 'number', cell: ({ size }) => (size === null ? '' : bytes(size)) },
+        { title: 'Size', class: 'number', cell: (file) => (file.bytes === null ? '' : bytes(file.bytes)) },
         { title: 'Changed', class: 'number', cell: ({ updatedAt }) => <Age since={updatedAt} /> },
       ]}
       load={(client, after, signal) => client.files.list({ prefix, limit: PAGE_ITEMS, after, signal })}

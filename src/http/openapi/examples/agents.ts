@@ -28,7 +28,6 @@ const agentSessionGrant: AgentSessionGrant = {
   userId: COLLEAGUE,
   createdBy: USER,
   createdAt: AT,
-  grantedBy: USER,
 };
 const models: ModelList = {
   defaultModel: 'anthropic/claude-sonnet-4-5',

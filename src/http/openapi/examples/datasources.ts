@@ -18,7 +18,6 @@ const datasourceGrant: DatasourceGrant = {
   subject: 'role:editor',
   createdBy: USER,
   createdAt: AT,
-  grantedBy: USER,
 };
 
 export const DATASOURCES_EXAMPLES = {

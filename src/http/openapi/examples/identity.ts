@@ -39,7 +39,6 @@ const account: OwnAccount = {
 const audited: AuditEntry = {
   id: 'aud_01k6gq0000jjjjjjjjjjjjjjjj',
   createdAt: AT,
-  at: AT,
   userId: USER,
   tokenId: token.id,
   action: 'member.add',

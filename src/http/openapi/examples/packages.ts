@@ -7,8 +7,6 @@ const seaborn: WorkspacePackage = {
   requirement: 'seaborn>=0.13',
   createdBy: 'ada@example.com',
   createdAt: AT,
-  addedBy: 'ada@example.com',
-  addedAt: AT,
 };
 const list: WorkspacePackageList = {
   items: [seaborn],
