@@ -148,6 +148,11 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
    * nothing. Other requests are refused with 503.
    */
   readonly whileReadOnly?: boolean;
+  /**
+   * Whether the answer may have more than a MiB, as that of a stored record may. The handler then takes one of the places for large
+   * answers that are being made (`answer-places.ts`), so it must wait for nothing but its own work.
+   */
+  readonly largeAnswer?: boolean;
   /** Codes of the errors that the handler may throw. Admission adds its own. */
   readonly errors?: readonly ErrorCode[];
 }
@@ -266,6 +271,7 @@ const ABSENT: { readonly [Name in keyof Required<Route>]: undefined } = {
   whileDraining: undefined,
   whileFull: undefined,
   whileReadOnly: undefined,
+  largeAnswer: undefined,
   errors: undefined,
   query: undefined,
   body: undefined,

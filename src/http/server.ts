@@ -6,6 +6,7 @@ import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { Method } from '#src/contract/wire/paths.ts';
 import { AdmittedRequest, type PreparedRoute, prepareRoute } from './edge/admission.ts';
+import { createAnswerPlaces } from './edge/answer-places.ts';
 import { AuthThrottle } from './edge/auth-throttle.ts';
 import { BodyMemory } from './edge/body-memory.ts';
 import { createClientAddresses } from './edge/client-address.ts';
@@ -88,6 +89,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     turns: new WorkspaceTurns(),
     bodies: new BodyMemory(),
     answers: new BodyMemory({ alwaysTakesOne: true }),
+    answerPlaces: createAnswerPlaces(),
     streamPermits: options.openStreamPermits?.((workspaceId) => open.streams.of(workspaceId)),
     authThrottle: new AuthThrottle(undefined, options.workers),
     requestLog: options.requestLog ?? RequestLog.silent(),

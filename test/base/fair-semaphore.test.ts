@@ -88,3 +88,25 @@ test('work of one key leaves places and room in the queue for other keys, and th
   await Promise.resolve();
   await end('a3', works[2]!);
 });
+
+test('a held place is given back once, and a key without a place may always get one', async () => {
+  const semaphore = new FairSemaphore({ width: 2, widthOfKey: 2, queueOfKey: 9, alwaysOne: true });
+  const places = [semaphore.tryHold('a'), semaphore.tryHold('a')];
+  assert.equal(semaphore.tryHold('a'), undefined);
+  const beyond = semaphore.tryHold('b');
+  assert.ok(beyond, 'although both places are taken');
+  assert.equal(semaphore.tryHold('b'), undefined);
+  const waiting = semaphore.hold('a');
+  let isHeld = false;
+  void waiting.then(() => {
+    isHeld = true;
+  });
+  places[0]![Symbol.dispose]();
+  places[0]![Symbol.dispose]();
+  await Promise.resolve();
+  assert.equal(isHeld, false, 'one is still beyond the width');
+  beyond[Symbol.dispose]();
+  (await waiting)[Symbol.dispose]();
+  places[1]![Symbol.dispose]();
+  assert.ok(semaphore.tryHold('a') && semaphore.tryHold('a'));
+});

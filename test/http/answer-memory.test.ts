@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import test, { type TestContext } from 'node:test';
+import { AppError } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
+import { ANSWERS_OF_WORKSPACE, MAX_WAITING_ANSWERS } from '#src/http/edge/answer-places.ts';
 import { BodyMemory, MAX_BODY_MEMORY_BYTES } from '#src/http/edge/body-memory.ts';
-import { defer, ok, type Reply, raw } from '#src/http/reply/reply.ts';
+import { defer, ok, type Reply, raw, waiting } from '#src/http/reply/reply.ts';
 import { defineRoute, type Route } from '#src/http/route.ts';
 import { deferred } from '#test/support/deferred.ts';
 import { eventually } from '#test/support/processes.ts';
@@ -27,6 +29,7 @@ function serveAnswers(t: TestContext, answers: Readonly<Record<string, () => Rep
       operationId: name,
       access: use,
       responses,
+      largeAnswer: path.startsWith('/made'),
       handle,
     });
   });
@@ -202,4 +205,109 @@ test('one answer of any size has room in a workspace that reads no other', () =>
   memory.give('a', 2 * MAX_BODY_MEMORY_BYTES);
   assert.equal(memory.take('b', MAX_BODY_MEMORY_BYTES / 2), true);
   assert.equal(memory.take('b', 1), false);
+});
+
+/** Answers that are being made until the test lets them go on. */
+function makeAnswers() {
+  const made = deferred();
+  const count = { begun: 0, making: 0, most: 0 };
+  const make = async () => {
+    count.begun++;
+    count.most = Math.max(count.most, ++count.making);
+    await made.promise;
+    count.making--;
+    return raw('image/png', LARGE.subarray(0, 1024));
+  };
+  return { make, count, go: () => made.resolve() };
+}
+
+/** Begins as many large answers as a workspace has places for. */
+async function takePlaces(server: TestServer, count: { readonly making: number }) {
+  const answers = Array.from({ length: ANSWERS_OF_WORKSPACE }, () => get(server, '/made', 'busy'));
+  await eventually('the places are taken', () => count.making === ANSWERS_OF_WORKSPACE);
+  return answers;
+}
+
+test('a workspace makes few large answers at once, and others make theirs meanwhile', async (t) => {
+  const { make, count, go } = makeAnswers();
+  const server = await serveAnswers(t, { 'GET /made': make, 'GET /small': () => ok({}) });
+  const answers = await takePlaces(server, count);
+  const more = stall(t, server, 'GET /made', 20);
+  answers.push(...Array.from({ length: 40 }, () => get(server, '/made', 'busy')));
+  await eventually('all have come', () => server.open.inFlight.size === answers.length + more.length);
+  assert.equal((await get(server, '/small', 'busy')).status, 200);
+  assert.equal((await get(server, '/small', 'quiet')).status, 200);
+  const other = get(server, '/made', 'quiet');
+  await eventually('another workspace makes one', () => count.making === ANSWERS_OF_WORKSPACE + 1);
+  assert.equal(count.begun, count.making);
+  for (const reader of more) reader.destroy();
+  await eventually('those that left wait no longer', () => server.open.inFlight.size === answers.length + 1);
+  go();
+  for (const { status } of await Promise.all([...answers, other])) assert.equal(status, 200);
+  assert.deepEqual(
+    [count.begun, count.most, count.making],
+    [answers.length + 1, ANSWERS_OF_WORKSPACE + 1, 0],
+  );
+});
+
+test('answers whose making fails, or whose clients have left, give their places back', async (t) => {
+  const { make, count, go } = makeAnswers();
+  let isBroken = true;
+  const server = await serveAnswers(t, {
+    'GET /made': make,
+    'GET /made-badly': async () => {
+      if (isBroken) throw new AppError('not_found', 'It is gone.');
+      return ok({});
+    },
+  });
+  for (let i = 0; i < 2 * ANSWERS_OF_WORKSPACE; i++)
+    assert.equal((await get(server, '/made-badly', 'busy')).status, 404);
+  const readers = stall(t, server, 'GET /made', ANSWERS_OF_WORKSPACE);
+  await eventually('the places are taken', () => count.making === ANSWERS_OF_WORKSPACE);
+  for (const reader of readers) reader.destroy();
+  go();
+  isBroken = false;
+  assert.equal((await get(server, '/made-badly', 'busy')).status, 200);
+  assert.equal((await get(server, '/made', 'busy')).status, 200);
+});
+
+test('the JSON of a large value, and a reply that has waited, are made when there is a place', async (t) => {
+  const { make, count, go } = makeAnswers();
+  let reads = 0;
+  const read = () => {
+    reads++;
+    return ok({});
+  };
+  const server = await serveAnswers(t, {
+    'GET /made': make,
+    'GET /value': () => ok({ text: 'x'.repeat(1024 * 1024) }),
+    'GET /late': () => waiting(ok({}), Promise.resolve(read)),
+  });
+  const answers = await takePlaces(server, count);
+  let answered = 0;
+  const later = ['/value', '/late'].map(async (path) => {
+    const { status } = await get(server, path, 'busy');
+    answered++;
+    return status;
+  });
+  await eventually('all have come', () => server.open.inFlight.size === answers.length + 2);
+  assert.equal((await get(server, '/value', 'quiet')).status, 200);
+  assert.equal((await get(server, '/late', 'quiet')).status, 200);
+  assert.deepEqual([answered, reads], [0, 1]);
+  go();
+  assert.deepEqual(await Promise.all(later), [200, 200]);
+  await Promise.all(answers);
+});
+
+test('so many large answers of a workspace wait for a place, and one more is refused', async (t) => {
+  const { make, count, go } = makeAnswers();
+  const server = await serveAnswers(t, { 'GET /made': make });
+  const answers = await takePlaces(server, count);
+  answers.push(...Array.from({ length: MAX_WAITING_ANSWERS }, () => get(server, '/made', 'busy')));
+  await eventually('all have come', () => server.open.inFlight.size === answers.length);
+  const refused = await get(server, '/made', 'busy');
+  assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '1']);
+  assert.match(refused.text, /Too many large answers of this workspace/);
+  go();
+  for (const { status } of await Promise.all(answers)) assert.equal(status, 200);
 });

@@ -173,7 +173,12 @@ test('a waiting reply sends nothing early, and its accepted reply is stored with
   const later = deferred<unknown>();
   let isDeferred = false;
   const handle = () =>
-    isDeferred ? defer(later.promise, failed) : waiting(json(202, { run: 1 }), value.promise);
+    isDeferred
+      ? defer(later.promise, failed)
+      : waiting(
+          json(202, { run: 1 }),
+          value.promise.then((reply) => () => reply),
+        );
   const server = await serveLate(t, handle, {
     idempotency: {
       begin: () => ({
@@ -205,10 +210,10 @@ test('a waiting reply is released when its client leaves', async (t) => {
   const begun = deferred();
   const server = await serveLate(t, ({ signal }) => {
     begun.resolve();
-    const reply = new Promise<PlainReply>((resolve) => {
-      signal.addEventListener('abort', () => resolve(ok({})));
+    const read = new Promise<() => PlainReply>((resolve) => {
+      signal.addEventListener('abort', () => resolve(() => ok({})));
     });
-    return waiting(ok({}), reply.finally(left.resolve));
+    return waiting(ok({}), read.finally(left.resolve));
   });
   const connection = new RawConnection(server);
   connection.write(REQUEST);

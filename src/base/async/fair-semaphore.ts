@@ -11,6 +11,8 @@ export interface FairSemaphoreLimits {
   readonly queue?: number;
   /** What a caller is told when too much of its key waits. */
   readonly refusal?: string;
+  /** Whether a key that has no place gets one at once, even if all places are taken. */
+  readonly alwaysOne?: boolean;
 }
 
 const REFUSAL = 'The workspace has too many requests of this kind at once. Try again in a moment.';
@@ -29,7 +31,8 @@ export class FairSemaphore {
   readonly #limits: FairSemaphoreLimits;
   /** The keys that have work here. Those with waiting work are in the order in which they get the next places. */
   readonly #lanes = new Map<string, Lane>();
-  #inside = 0;
+  /** How many places are taken. Only this class changes it. A field, because requests look at it when they begin. */
+  taken = 0;
   #waiting = 0;
 
   constructor(limits: FairSemaphoreLimits) {
@@ -51,20 +54,49 @@ export class FairSemaphore {
   }
 
   /** Returns whether work with this key would run at once. */
-  hasRoom(key: string): boolean {
-    const { width, widthOfKey } = this.#limits;
-    return this.#inside < width && (this.#lanes.get(key)?.inside ?? 0) < widthOfKey;
+  hasRoom(key: string, inside = this.#lanes.get(key)?.inside ?? 0): boolean {
+    const { width, widthOfKey, alwaysOne } = this.#limits;
+    return (inside === 0 && alwaysOne === true) || (this.taken < width && inside < widthOfKey);
+  }
+
+  /** Takes a place that the caller gives back by disposing of it; undefined when there is no room. */
+  tryHold(key: string): Disposable | undefined {
+    if (!this.hasRoom(key)) return undefined;
+    this.#take(key);
+    return this.#heldPlace(key);
+  }
+
+  /** Resolves with a place, as `tryHold` returns it, when there is room. Rejects as `pass` does. */
+  async hold(key: string, signal?: AbortSignal): Promise<Disposable> {
+    signal?.throwIfAborted();
+    await this.#enter(key, signal);
+    return this.#heldPlace(key);
+  }
+
+  #take(key: string): void {
+    const lane = this.#lanes.get(key) ?? { inside: 0, waiting: [] };
+    this.#lanes.set(key, lane);
+    lane.inside++;
+    this.taken++;
+  }
+
+  #heldPlace(key: string): Disposable {
+    let isHeld = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (isHeld) this.#leave(key);
+        isHeld = false;
+      },
+    };
   }
 
   #enter(key: string, signal: AbortSignal | undefined): Promise<void> | undefined {
     const { queueOfKey, queue = Number.POSITIVE_INFINITY, refusal = REFUSAL } = this.#limits;
-    const lane = this.#lanes.get(key) ?? { inside: 0, waiting: [] };
     if (this.hasRoom(key)) {
-      this.#lanes.set(key, lane);
-      lane.inside++;
-      this.#inside++;
+      this.#take(key);
       return undefined;
     }
+    const lane = this.#lanes.get(key) ?? { inside: 0, waiting: [] };
     if (lane.waiting.length >= queueOfKey || this.#waiting >= queue)
       throw new AppError('unavailable', refusal);
     this.#lanes.set(key, lane);
@@ -88,7 +120,7 @@ export class FairSemaphore {
   #leave(key: string): void {
     const lane = this.#lanes.get(key)!;
     lane.inside--;
-    this.#inside--;
+    this.taken--;
     if (lane.inside === 0 && lane.waiting.length === 0) this.#lanes.delete(key);
     this.#admitNext();
   }
@@ -99,11 +131,11 @@ export class FairSemaphore {
    */
   #admitNext(): void {
     for (const [key, lane] of this.#lanes) {
-      if (lane.waiting.length === 0 || lane.inside >= this.#limits.widthOfKey) continue;
+      if (lane.waiting.length === 0 || !this.hasRoom(key, lane.inside)) continue;
       this.#lanes.delete(key);
       this.#lanes.set(key, lane);
       lane.inside++;
-      this.#inside++;
+      this.taken++;
       this.#waiting--;
       lane.waiting.shift()!();
       return;

@@ -157,6 +157,8 @@ export class AdmittedRequest implements AnyRouteRequest {
   bodyCharge: BodyCharge | undefined;
   /** The memory of a large answer, likewise. */
   answerCharge: BodyCharge | undefined;
+  /** The place of a large answer that is being made. It is given back once the answer is charged, or when the exchange is over. */
+  answerPlace: Disposable | undefined;
   /** The `Accept-Encoding` header, once the callback of uWebSockets.js is over. */
   acceptedEncodings = '';
   /** The time at which the server had the whole request, of `performance.now()`. */

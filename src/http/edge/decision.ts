@@ -19,6 +19,7 @@ import {
   type WebReply,
 } from '../reply/reply.ts';
 import { type EncodedReply, encodeReply } from '../reply/write-reply.ts';
+import { hasPlace, leavePlace, takePlace, waitForPlace } from './answer-places.ts';
 import type { OpenExchange } from './exchange-phase.ts';
 import type { StreamPermits } from './http-context.ts';
 import { claimKey } from './key-claim.ts';
@@ -54,6 +55,8 @@ type Claim = () => Claimed;
 export function decide(exchange: DecidedExchange, body: TakenBody): Decided {
   const { prepared, context, request } = exchange;
   const { route } = prepared;
+  if (route.largeAnswer === true && context.answerPlaces.taken > 0 && !hasPlace(exchange))
+    return decideInPlace(exchange, body);
   if (prepared.isStream && context.streamPermits !== undefined)
     return decideWithPermit(exchange, context.streamPermits, body);
   // Other workers may get a request with the same key at this moment, even if the requests have different homes.
@@ -71,6 +74,14 @@ export function decide(exchange: DecidedExchange, body: TakenBody): Decided {
 export function decideWithContent(exchange: DecidedExchange, body: TakenBody): Promise<Outcome> {
   const deciding = async () => run(exchange, () => claimOf(exchange, body));
   return whilePending(exchange, deciding(), { endsConnection: true });
+}
+
+/** Decides about a request with a large answer once there is a place for it. */
+function decideInPlace(exchange: DecidedExchange, body: TakenBody): Promise<Outcome> {
+  return whilePending(exchange, waitForPlace(exchange)).then(
+    () => decide(exchange, body),
+    (error: unknown) => failed(exchange, error),
+  );
 }
 
 /** Opens an event stream once its workspace has a permit for it. */
@@ -167,6 +178,7 @@ function run(exchange: DecidedExchange, claim: Claim, held?: IdempotentAttempt):
     if (isMutation) reply = handle();
     else ({ result: reply, uncommitted: observed } = context.store.observe(handle));
     if (!(reply instanceof Promise)) return settle(exchange, reply, attempt, observed);
+    if (route.largeAnswer === true) takePlace(exchange);
     return reply.then(
       (made) => settle(exchange, made, attempt, observed),
       (error: unknown) => failed(exchange, error, attempt, observed),
@@ -258,10 +270,15 @@ function defer(
 
 function wait(
   exchange: DecidedExchange,
-  { accepted, reply }: WaitingReply,
+  { accepted, read }: WaitingReply,
   attempt: IdempotentAttempt | undefined,
 ): Promise<Outcome> {
   if (attempt !== undefined) store(exchange, accepted, attempt);
+  leavePlace(exchange.request); // the wait may take minutes
+  const reply = read.then(async (readReply) => {
+    await waitForPlace(exchange, { isCarriedOut: true });
+    return readReply();
+  });
   return whilePending(exchange, reply).then(
     // The reply may contain data that was read only now.
     (made) => settle(exchange, made, undefined, exchange.context.durable()),

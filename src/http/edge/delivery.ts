@@ -7,7 +7,7 @@ import { acceptsGzip, compress, isCompressible, MIN_COMPRESSED_BYTES } from '../
 import { DeferredAnswer } from '../reply/deferred-answer.ts';
 import { openStream, writeStreamHead } from '../reply/event-stream.ts';
 import { problemReply, toAppError } from '../reply/problem.ts';
-import { ok } from '../reply/reply.ts';
+import { type JsonReply, ok } from '../reply/reply.ts';
 import { sendFile } from '../reply/send-file.ts';
 import { completeReply, sendWeb } from '../reply/send-web.ts';
 import {
@@ -18,6 +18,7 @@ import {
   writeInPieces,
   writeWhole,
 } from '../reply/write-reply.ts';
+import { leavePlace, waitForPlace } from './answer-places.ts';
 import { BodyCharge, heldBytes, noRoomForReply } from './body-memory.ts';
 import type { Outcome } from './decision.ts';
 import { HANDLING, type OpenExchange, SENDING, STREAMING } from './exchange-phase.ts';
@@ -28,8 +29,12 @@ type Of<Kind extends Outcome['kind']> = Extract<Outcome, { readonly kind: Kind }
 
 /** Delivers an outcome. If the client has left, what the outcome holds is released. */
 export function deliver(exchange: OpenExchange, outcome: Outcome): void {
-  if (outcome.kind === 'plain') sendOnceCommitted(exchange, outcome);
-  else if (outcome.kind === 'later') sendLater(exchange, outcome);
+  if (outcome.kind === 'plain') {
+    sendOnceCommitted(exchange, outcome);
+    return;
+  }
+  leavePlace(exchange.request); // what follows is made later, or read piece by piece
+  if (outcome.kind === 'later') sendLater(exchange, outcome);
   else if (outcome.kind === 'body') sendBody(exchange, outcome);
   else openEventStream(exchange, outcome);
 }
@@ -37,9 +42,12 @@ export function deliver(exchange: OpenExchange, outcome: Outcome): void {
 function sendOnceCommitted(exchange: OpenExchange, { reply, committed }: Of<'plain'>): void {
   let encoded: EncodedReply | Promise<EncodedReply>;
   try {
-    if (reply.kind !== 'json') encoded = reply;
+    const waits =
+      committed !== undefined && reply.kind === 'bytes' && reply.bytes.length > MAX_WHOLE_BODY_BYTES;
+    if (waits) encoded = charged(exchange, reply);
+    else if (reply.kind !== 'json') encoded = reply;
     else if (isShortJson(reply.value, MAX_SIZE_AT_ONCE)) encoded = encodeReply(reply);
-    else encoded = encodeInSlices(reply, exchange.request.principal?.workspaceId);
+    else encoded = encodeInPlace(exchange, reply);
   } catch (error) {
     encoded = exchange.problem(error);
   }
@@ -52,6 +60,12 @@ function sendOnceCommitted(exchange: OpenExchange, { reply, committed }: Of<'pla
     ([ready]) => send(exchange, ready),
     (error: unknown) => send(exchange, exchange.problem(error)),
   );
+}
+
+/** Encodes a large value once there is a place for its JSON. */
+async function encodeInPlace(exchange: OpenExchange, reply: JsonReply): Promise<EncodedReply> {
+  await waitForPlace(exchange, { isCarriedOut: true });
+  return encodeInSlices(reply, exchange.request.principal?.workspaceId);
 }
 
 function sendLater(exchange: OpenExchange, { outcome, failed }: Of<'later'>): void {
@@ -72,6 +86,7 @@ export function send(exchange: OpenExchange, encoded: EncodedReply): void {
   const { phase, request } = exchange;
   const isLarge = encoded.kind === 'bytes' && encoded.bytes.length > MAX_WHOLE_BODY_BYTES;
   const reply = isLarge ? charged(exchange, encoded) : encoded;
+  if (request.answerPlace !== undefined) leavePlace(request);
   report(exchange, reply.status, reply.kind === 'bytes' ? reply.bytes.length : 0, phase.name === 'deferred');
   if (phase.name === 'deferred') {
     phase.answer.stop();

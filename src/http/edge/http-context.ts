@@ -13,6 +13,7 @@ import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import type { WorkspacePermits } from '#storage/workspace-permits.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import type { ErrorLog } from '../reply/problem.ts';
+import type { AnswerPlaces } from './answer-places.ts';
 import type { AuthThrottle } from './auth-throttle.ts';
 import type { BodyMemory } from './body-memory.ts';
 import type { ClientAddressOf } from './client-address.ts';
@@ -150,6 +151,7 @@ export interface HttpContext
   readonly turns: WorkspaceTurns;
   readonly bodies: BodyMemory;
   readonly answers: BodyMemory;
+  readonly answerPlaces: AnswerPlaces;
   readonly authThrottle: AuthThrottle;
   readonly clientAddress: ClientAddressOf;
   /** Returns the origin whose pages may read an answer; undefined when pages of other origins never may. */

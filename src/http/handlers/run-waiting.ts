@@ -88,7 +88,10 @@ export class RunWaiting {
     const { principal, query } = request;
     if (query.wait === 0) return accepted;
     const ended = this.#runs.ended(principal.workspaceId, runId, query.wait * 1000, request.signal);
-    return waiting(accepted, ended.then(replyOf));
+    return waiting(
+      accepted,
+      ended.then((isOver) => () => replyOf(isOver)),
+    );
   }
 
   /** Returns the run. Throws `not_found` when the caller lost the right to read it during the wait. */

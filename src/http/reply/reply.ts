@@ -59,13 +59,13 @@ export interface DeferredReply<Value = unknown> {
 /**
  * A reply to a request whose work is done, but which waits to report more, such as how a run ended.
  * Nothing is sent during the wait. The promise must settle soon after the signal of the request
- * aborts.
+ * aborts. It resolves with the function that reads the reply, which is called when there is room for a large one.
  */
 export interface WaitingReply<Value = unknown> {
   readonly kind: 'waiting';
   /** The reply for the work done so far. It is stored with the idempotency key, in the commit of that work. */
   readonly accepted: PlainReply<Value>;
-  readonly reply: Promise<PlainReply<Value>>;
+  readonly read: Promise<() => PlainReply<Value>>;
 }
 
 /** A body that is read piece by piece while it is sent. `close` is called exactly once, however the reply ends. */
@@ -156,12 +156,12 @@ export function defer<const Value>(
   return { kind: 'deferred', value, failed };
 }
 
-/** Returns a reply that is sent when `reply` resolves; `accepted` is the reply for the work done so far. */
+/** Returns a reply that `read` resolves to; `accepted` is the reply for the work done so far. */
 export function waiting<const Value>(
   accepted: PlainReply<Value>,
-  reply: Promise<PlainReply<Value>>,
+  read: Promise<() => PlainReply<Value>>,
 ): WaitingReply<Value> {
-  return { kind: 'waiting', accepted, reply };
+  return { kind: 'waiting', accepted, read };
 }
 
 /** Returns an event stream. */

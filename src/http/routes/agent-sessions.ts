@@ -75,6 +75,7 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
     }),
     defineRoute({
       ...OPERATIONS.getAgentSession,
+      largeAnswer: true,
       summary: 'Read a conversation with its entries, configuration and context',
       tags,
       access: { action: 'agent.read' },
@@ -158,6 +159,7 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
     }),
     defineRoute({
       ...OPERATIONS.listPrompts,
+      largeAnswer: true,
       summary: "List a conversation's prompts, oldest first unless the order says otherwise",
       tags,
       access: { action: 'agent.read' },
@@ -168,6 +170,7 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
     }),
     defineRoute({
       ...OPERATIONS.listConversationEntries,
+      largeAnswer: true,
       summary: "List a conversation's entries, oldest first unless the order says otherwise",
       tags,
       access: { action: 'agent.read' },

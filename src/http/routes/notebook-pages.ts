@@ -156,6 +156,7 @@ export function notebookPageRoutes(options: NotebookPageRoutesOptions): readonly
     }),
     defineRoute({
       ...OPERATIONS.getNotebookDocument,
+      largeAnswer: true,
       ...COMMON,
       summary: "Read marimo's page of a notebook",
       access: { action: 'session.read' },

@@ -85,6 +85,7 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
     }),
     defineRoute({
       ...OPERATIONS.getNotebookSession,
+      largeAnswer: true,
       summary: 'Read a notebook session',
       description:
         'Reading an open session whose kernel is gone, for example after a restart of the server, starts a new kernel. ' +
@@ -170,6 +171,7 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
     }),
     defineRoute({
       ...OPERATIONS.getNotebookSessionAsset,
+      largeAnswer: true,
       summary: 'Read a large output of a notebook session',
       description:
         'Events of the session name an output or figure over 64 KiB by its `assetId`. It can be read as ' +
@@ -250,6 +252,7 @@ export function executionRoutes(
     }),
     defineRoute({
       ...OPERATIONS.listExecutions,
+      largeAnswer: true,
       summary: "List a session's executions, oldest first unless the order says otherwise",
       tags: ['Executions'],
       access: { action: 'run.read' },

@@ -55,6 +55,7 @@ export function notebookRoutes(
     }),
     defineRoute({
       ...OPERATIONS.listNotebooks,
+      largeAnswer: true,
       summary: 'List notebooks, by the time at which they were created',
       tags: ['Notebooks'],
       access: { action: 'notebook.read' },
@@ -65,6 +66,7 @@ export function notebookRoutes(
     }),
     defineRoute({
       ...OPERATIONS.getNotebook,
+      largeAnswer: true,
       summary: 'Read a notebook',
       tags: ['Notebooks'],
       access: { action: 'notebook.read' },
@@ -79,6 +81,7 @@ export function notebookRoutes(
     }),
     defineRoute({
       ...OPERATIONS.updateNotebook,
+      largeAnswer: true,
       summary: 'Change a notebook',
       description:
         'Replaces the members that are given: at least one of `title`, `serialization`, ' +
@@ -190,6 +193,7 @@ export function notebookFileRoutes({
     }),
     defineRoute({
       ...OPERATIONS.exportNotebook,
+      largeAnswer: true,
       summary: 'Export a notebook as a file',
       description:
         'Exports the saved notebook, even while a session is open on it. `ipynb` and `html` include the last output of ' +
@@ -230,6 +234,7 @@ export function notebookVersionRoutes(notebooks: SavedNotebooks, urlOf: Notebook
     }),
     defineRoute({
       ...OPERATIONS.getNotebookVersion,
+      largeAnswer: true,
       summary: 'Read a version of a notebook',
       description: 'A version is named by its `updatedAt`.',
       tags: ['Notebooks'],
@@ -243,6 +248,7 @@ export function notebookVersionRoutes(notebooks: SavedNotebooks, urlOf: Notebook
     }),
     defineRoute({
       ...OPERATIONS.restoreNotebookVersion,
+      largeAnswer: true,
       summary: 'Restore a version of a notebook',
       description:
         'The notebook gets the title, cells, datasources, variables and metadata of the version; its ' +
