@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import test from 'node:test';
 import type { ForwardedRequest } from '#src/cluster/peers/forwarding.ts';
+import { BodyCharge, BodyMemory, MAX_BODY_MEMORY_BYTES } from '#src/http/edge/body-memory.ts';
 import { ForwardedUpload } from '#src/http/peer/forwarded-upload.ts';
 import type { WireResponse } from '#src/http/wire-exchange.ts';
 import { eventually } from '#test/support/processes.ts';
@@ -16,7 +17,7 @@ const DISCARDED_BYTES = 64 * 1024 * 1024;
  * An upload of at most this many bytes, with its calls on the client and the bytes that it has
  * passed on.
  */
-function openUpload(limitBytes: number) {
+function openUpload(limitBytes: number, memory = new BodyMemory()) {
   const done: string[] = [];
   let passedOn = 0;
   let onData: (chunk: ArrayBuffer, isLast: boolean) => void = () => {};
@@ -27,7 +28,9 @@ function openUpload(limitBytes: number) {
     pause: () => done.push('paused'),
     resume: () => done.push('resumed'),
   };
-  const upload = new ForwardedUpload(res as WireResponse, limitBytes);
+  const charge = BodyCharge.of({ principal: undefined, holder: undefined }, memory);
+  const refuse = () => done.push('refused');
+  const upload = new ForwardedUpload(res as WireResponse, { limitBytes, charge, refuse });
   const forwarded: Pick<ForwardedRequest, 'body'> = {
     body: ({ byteLength }) => {
       passedOn += byteLength;
@@ -86,6 +89,23 @@ test('a client that leaves while its body is discarded is neither resumed nor an
   upload.abandon();
   receive(PIECE, true);
   assert.deepEqual(done, []);
+});
+
+test('the bytes that an upload holds are charged, and it is refused one byte beyond the room', () => {
+  const memory = new BodyMemory();
+  const room = MAX_BODY_MEMORY_BYTES / 2;
+  const others = room - PIECE.byteLength * 2;
+  assert.equal(memory.take('', others), true);
+  const { upload, receive, done } = openUpload(PIECE.byteLength * 9, memory);
+  receive(PIECE);
+  upload.credit(1); // which passes on the whole piece
+  receive(PIECE);
+  receive(PIECE);
+  assert.deepEqual(done, ['paused']);
+  receive(new ArrayBuffer(1));
+  assert.deepEqual(done, ['paused', 'refused']);
+  upload.abandon();
+  assert.equal(memory.take('', room - others), true, 'everything was given back');
 });
 
 for (const framing of ['of known length', 'in chunks'])

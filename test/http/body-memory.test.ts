@@ -5,9 +5,11 @@ import http from 'node:http';
 import test, { type TestContext } from 'node:test';
 import Type from 'typebox';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import { BodyMemory, MAX_BODY_MEMORY_BYTES } from '#src/http/edge/body-memory.ts';
+import { BodyCharge, BodyMemory, MAX_BODY_MEMORY_BYTES } from '#src/http/edge/body-memory.ts';
+import { BodyStream } from '#src/http/edge/body-stream.ts';
 import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
+import type { WireResponse } from '#src/http/wire-exchange.ts';
 import { deferred } from '#test/support/deferred.ts';
 import { eventually } from '#test/support/processes.ts';
 import { auth, JSON_BODY, principal, send, serve, type TestServer } from './test-server.ts';
@@ -26,7 +28,21 @@ async function serveBodies(t: TestContext, handled: Promise<void> = Promise.reso
     return ok({});
   };
   const route = { ...docs, method: 'POST', access: use, body, bodyLimitBytes: BODY_BYTES, handle } as const;
-  const server = await serve(t, [defineRoute({ ...route, path: '/things', operationId: 'a' })], {
+  const bytes = defineRoute({
+    ...docs,
+    method: 'PUT',
+    path: '/bytes',
+    operationId: 'b',
+    access: use,
+    takesBytes: true,
+    bodyLimitBytes: BODY_BYTES,
+    async handle({ content }) {
+      let count = 0;
+      for await (const piece of content) count += piece.byteLength;
+      return ok({ count });
+    },
+  });
+  const server = await serve(t, [defineRoute({ ...route, path: '/things', operationId: 'a' }), bytes], {
     auth: {
       ...auth,
       authenticate: (_, workspaceHeader) => ({ ...principal, workspaceId: workspaceHeader as WorkspaceId }),
@@ -112,4 +128,60 @@ test('the bodies of a workspace have half of the memory that those of others lea
   assert.equal(memory.take('c', half / 4), true);
   memory.give('a', half);
   assert.equal(memory.take('c', 1), true);
+});
+
+test('an upload needs room as other bodies do, except a small one', async (t) => {
+  const server = await serveBodies(t);
+  const upload = (workspaceId: string, bytes: number) =>
+    send(server, '/bytes', {
+      method: 'PUT',
+      headers: headersOf(workspaceId),
+      body: 'x'.repeat(bytes),
+    });
+  const requests = await fill(server, 'busy');
+  const refused = await upload('busy', 2 * 1024 * 1024);
+  assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '1']);
+  assert.match(refused.text, /Too many large request bodies of this workspace/);
+  assert.equal((await upload('busy', 1024)).status, 200);
+  assert.deepEqual((await upload('quiet', 2 * 1024 * 1024)).json, { count: 2 * 1024 * 1024 });
+  for (const request of requests) request.destroy();
+  await eventually('there is room again', async () => {
+    const { status } = await upload('busy', 2 * 1024 * 1024);
+    return status === 200;
+  });
+});
+
+test('the unread bytes of an upload are charged, to the byte, and given back once they are read or dropped', async () => {
+  const memory = new BodyMemory();
+  const room = MAX_BODY_MEMORY_BYTES / 2;
+  const open = () => {
+    let onData: (chunk: ArrayBuffer, isLast: boolean) => void = () => {};
+    const res: Pick<WireResponse, 'onData' | 'pause' | 'resume'> = {
+      onData: (handler) => {
+        onData = handler;
+      },
+      pause: () => {},
+      resume: () => {},
+    };
+    const charge = BodyCharge.of({ principal: undefined, holder: undefined }, memory);
+    const stream = new BodyStream(res as WireResponse, BODY_BYTES, charge);
+    return { stream, receive: (bytes: number) => onData(new ArrayBuffer(bytes), false) };
+  };
+  assert.equal(memory.take('', room - 1000), true);
+  const first = open();
+  first.receive(1000);
+  const second = open();
+  second.receive(1);
+  await assert.rejects(second.stream[Symbol.asyncIterator]().next(), { code: 'unavailable' });
+  const reading = first.stream[Symbol.asyncIterator]();
+  await reading.next();
+  assert.equal(memory.take('', 1), false, 'the reader still works with the piece');
+  first.receive(0);
+  void reading.next();
+  assert.equal(memory.take('', 1000), true);
+  memory.give('', 1000);
+  const third = open();
+  third.receive(1000);
+  third.stream.abandon();
+  assert.equal(memory.take('', 1000), true);
 });

@@ -8,6 +8,7 @@ import { json } from 'node:stream/consumers';
 import test, { type TestContext } from 'node:test';
 import Type from 'typebox';
 import { AppError } from '#src/base/errors/errors.ts';
+import { BodyCharge, BodyMemory } from '#src/http/edge/body-memory.ts';
 import { BodyStream } from '#src/http/edge/body-stream.ts';
 import { ok } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
@@ -18,6 +19,7 @@ import { eventually } from '#test/support/processes.ts';
 import { GOOD, JSON_BODY, serve } from './test-server.ts';
 import { docs, use } from './thing-routes.ts';
 
+const NOBODY = { principal: undefined, holder: undefined };
 const revoked = () => {
   throw new AppError('unauthenticated', 'The token was revoked.');
 };
@@ -225,7 +227,7 @@ test('a body whose end arrives after its client was paused is read whole, and it
     pause: () => done.push('paused'),
     resume: () => done.push('resumed'),
   };
-  const content = new BodyStream(res as WireResponse, 4 << 20);
+  const content = new BodyStream(res as WireResponse, 4 << 20, BodyCharge.of(NOBODY, new BodyMemory()));
   onData(new ArrayBuffer((1 << 20) + 1), false);
   assert.deepEqual(done, ['paused']);
   onData(new ArrayBuffer(1 << 20), true);

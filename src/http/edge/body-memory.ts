@@ -73,11 +73,21 @@ export class BodyCharge {
     return false;
   }
 
+  /** Gives a part of the bytes back. */
+  give(bytes: number): void {
+    const given = Math.min(bytes, this.#bytes); // nothing is charged any more when others had no room
+    this.#bytes -= given;
+    if (given > 0) this.#memory.give(this.#workspaceId, given);
+  }
+
   release(): void {
     if (this.#bytes > 0) this.#memory.give(this.#workspaceId, this.#bytes);
     this.#bytes = 0;
   }
 }
+
+/** A body that is passed on as it arrives is not charged when it comes at once and has no more bytes, so that there is always room for it. */
+export const MAX_FREE_BYTES = 64 * 1024;
 
 /** Returns the bytes of memory that a body keeps: a range of a document keeps the whole. */
 export function heldBytes(body: Uint8Array | string): number {

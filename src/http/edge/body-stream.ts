@@ -1,5 +1,6 @@
 import { AppError } from '#src/base/errors/errors.ts';
 import type { WireResponse } from '../wire-exchange.ts';
+import { type BodyCharge, MAX_FREE_BYTES, noRoomForBody } from './body-memory.ts';
 import { bodyTooLarge, isDiscarded } from './request-body.ts';
 
 /**
@@ -15,12 +16,14 @@ export const NO_CONTENT: AsyncIterable<Uint8Array> = {
 
 /**
  * The bytes of a body, for one reader, as they arrive. Little is held in memory: when the reader
- * falls behind, the client waits. Reading rejects when the client leaves, and with `body_too_large`
- * beyond the limit.
+ * falls behind, the client waits. Reading rejects when the client leaves, with `body_too_large`
+ * beyond the limit, and with `unavailable` when the memory for bodies has no room.
  */
 export class BodyStream implements AsyncIterable<Uint8Array> {
   readonly #res: WireResponse;
   readonly #limitBytes: number;
+  readonly #charge: BodyCharge;
+  #hasNoRoom = false;
   #pieces: Uint8Array[] = [];
   #waitingBytes = 0;
   #size = 0;
@@ -31,9 +34,10 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
   #wake: () => void = () => {};
 
   /** Must be called in the callback of the request. */
-  constructor(res: WireResponse, limitBytes: number) {
+  constructor(res: WireResponse, limitBytes: number, charge: BodyCharge) {
     this.#res = res;
     this.#limitBytes = limitBytes;
+    this.#charge = charge;
     res.onData((chunk, isLast) => this.#take(chunk, isLast));
   }
 
@@ -45,7 +49,10 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
       this.#resume(); // or the connection would not take another request
       this.#end = isTooLarge && !this.#isDiscarding ? 'refused' : 'whole';
     } else if (!isDiscarded(this.#size, this.#limitBytes)) this.#end = 'refused';
-    if (isTooLarge || this.#isDiscarding) this.#drop();
+    const isFree = isLast && this.#size <= MAX_FREE_BYTES;
+    if (!isTooLarge && !this.#isDiscarding && !isFree)
+      this.#hasNoRoom ||= !this.#charge.take(chunk.byteLength);
+    if (isTooLarge || this.#isDiscarding || this.#hasNoRoom) this.#drop();
     else if (chunk.byteLength > 0) {
       this.#pieces.push(new Uint8Array(chunk.slice(0))); // uWebSockets.js reuses the memory of the chunk
       this.#waitingBytes += chunk.byteLength;
@@ -63,10 +70,15 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
       if (this.#size > this.#limitBytes) throw bodyTooLarge(this.#limitBytes);
       if (this.#end === 'gone')
         throw new AppError('invalid_request', 'The client left before it had sent the body.');
+      if (this.#hasNoRoom) throw noRoomForBody();
       if (piece !== undefined) {
         this.#waitingBytes -= piece.byteLength;
         if (this.#waitingBytes === 0) this.#resume();
-        yield piece;
+        try {
+          yield piece;
+        } finally {
+          this.#charge.give(piece.byteLength);
+        }
       } else if (this.#end === 'whole') return;
       else await this.#change();
     }
@@ -94,6 +106,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
   }
 
   #drop(): void {
+    this.#charge.give(this.#waitingBytes);
     this.#pieces = [];
     this.#waitingBytes = 0;
   }

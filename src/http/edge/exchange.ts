@@ -32,6 +32,7 @@ import {
 import type { EncodedReply } from '../reply/write-reply.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 import { type AdmittedRequest, admit, type PreparedRoute } from './admission.ts';
+import { BodyCharge } from './body-memory.ts';
 import { BodyStream } from './body-stream.ts';
 import { type DecidedExchange, decide, decideWithContent } from './decision.ts';
 import { deliver, problemOf, send } from './delivery.ts';
@@ -161,10 +162,12 @@ export class HttpExchange implements InFlightRequest, ReceivingExchange, Decided
   /** Lets the handler read the body as it arrives. The rest of the body is read before the reply is sent. */
   async #takeContent(expectsBody: boolean): Promise<void> {
     const { prepared, request, res } = this;
-    const content = expectsBody ? new BodyStream(res, prepared.limitBytes) : undefined;
-    if (content !== undefined) {
+    let content: BodyStream | undefined;
+    if (expectsBody) {
+      request.bodyCharge = BodyCharge.of(request, this.context.bodies);
+      content = new BodyStream(res, prepared.limitBytes, request.bodyCharge);
       request.content = content;
-      request.signal.addEventListener('abort', () => content.abandon());
+      request.signal.addEventListener('abort', () => content?.abandon());
     }
     this.enter(HANDLING);
     const outcome = await decideWithContent(this, NO_BODY);
@@ -220,6 +223,7 @@ export class HttpExchange implements InFlightRequest, ReceivingExchange, Decided
    */
   #forward(head: HeadWithoutSlot, body: TakenBody, bytes: Uint8Array): void {
     const { prepared, context, request, res } = this;
+    const charge = request.bodyCharge ?? BodyCharge.of(request, context.bodies);
     const exchange = new ForwardedExchange({
       head: { ...head, slot: request.elsewhere! },
       bytes,
@@ -232,9 +236,11 @@ export class HttpExchange implements InFlightRequest, ReceivingExchange, Decided
       },
       res,
       limitBytes: prepared.limitBytes,
+      charge,
       forwarding: context.forwarding!,
       mirrored: context.open.mirrored,
     });
+    request.bodyCharge ??= charge;
     this.enter({ name: 'forwarded', exchange });
     // The client has left while its body was read. Nothing was done yet, and no answer is needed.
     if (this.phase.name === 'gone') this.release();

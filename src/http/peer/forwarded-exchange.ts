@@ -14,6 +14,7 @@ import type {
 import type { MirroredStream } from '#src/runtime/events/mirrored-stream.ts';
 import type { Home } from '#src/runtime/homes/slots.ts';
 import type { AdmittedRequest, PreparedRoute } from '../edge/admission.ts';
+import { type BodyCharge, noRoomForBody } from '../edge/body-memory.ts';
 import type { Forwarding } from '../edge/http-context.ts';
 import { announcesBody } from '../edge/request-head.ts';
 import { EventStream, type OpenStreams } from '../reply/event-stream.ts';
@@ -58,6 +59,8 @@ export interface ForwardedExchangeOptions {
   readonly carryOutHere: () => void;
   /** The most bytes that the body may have. */
   readonly limitBytes: number;
+  /** The memory of a body that is passed on as it arrives. */
+  readonly charge: BodyCharge;
   readonly forwarding: Forwarding;
   /** The event streams that mirrors have taken over. */
   readonly mirrored: OpenStreams;
@@ -115,8 +118,9 @@ export class ForwardedExchange implements AnswerEvents {
 
   /** Sends the request. A body that is streamed is passed on as it arrives. */
   begin(): void {
-    const { head, bytes, forwarding, limitBytes } = this.#options;
-    if (head.isStreamed) this.#upload = new ForwardedUpload(this.#res, limitBytes);
+    const { head, bytes, forwarding, limitBytes, charge } = this.#options;
+    if (head.isStreamed)
+      this.#upload = new ForwardedUpload(this.#res, { limitBytes, charge, refuse: () => this.#refuse() });
     this.#forwarded = forwarding.forward(head, bytes, this);
     this.#upload?.sendTo(this.#forwarded);
   }
@@ -205,6 +209,13 @@ export class ForwardedExchange implements AnswerEvents {
     }
     forwarding.refresh();
     carryOutHere();
+  }
+
+  /** Answers that there is no memory for the body, in place of the other worker, which sees that the client has left. */
+  #refuse(): void {
+    this.#isGone = true;
+    this.#forwarded?.abort();
+    this.#upload?.discard((isWhole) => this.#end.forwardedRequestFailed(noRoomForBody(), !isWhole));
   }
 
   /** Answers that the outcome of the request is unknown. A client that is still sending a body gets the answer after the body. */

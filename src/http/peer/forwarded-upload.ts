@@ -1,10 +1,19 @@
 import type { ForwardedRequest } from '#src/cluster/peers/forwarding.ts';
+import { type BodyCharge, MAX_FREE_BYTES } from '../edge/body-memory.ts';
 import { isDiscarded } from '../edge/request-body.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import { WINDOW_BYTES } from './peer-response.ts';
 
 /** When more bytes than this are held, the client is paused. */
 const MAX_HELD_BYTES = WINDOW_BYTES;
+
+export interface ForwardedUploadOptions {
+  readonly limitBytes: number;
+  /** The memory of the held bytes. */
+  readonly charge: BodyCharge;
+  /** Called when there is no memory for the body. */
+  readonly refuse: () => void;
+}
 
 /**
  * The body of a request on its way to the worker that carries the request out. It holds the bytes
@@ -14,6 +23,8 @@ const MAX_HELD_BYTES = WINDOW_BYTES;
 export class ForwardedUpload {
   readonly #res: WireResponse;
   readonly #limitBytes: number;
+  readonly #charge: BodyCharge;
+  readonly #refuse: () => void;
   #forwarded: ForwardedRequest | undefined;
   #creditBytes = 0;
   #held: Uint8Array[] = [];
@@ -26,9 +37,11 @@ export class ForwardedUpload {
   #onDiscarded: ((isWhole: boolean) => void) | undefined;
 
   /** Must be called in the callback of the request. */
-  constructor(res: WireResponse, limitBytes: number) {
+  constructor(res: WireResponse, { limitBytes, charge, refuse }: ForwardedUploadOptions) {
     this.#res = res;
     this.#limitBytes = limitBytes;
+    this.#charge = charge;
+    this.#refuse = refuse;
     res.onData((chunk, isLast) => this.#take(chunk, isLast));
   }
 
@@ -68,6 +81,7 @@ export class ForwardedUpload {
   abandon(): void {
     this.#isDropped = true;
     this.#onDiscarded = undefined;
+    this.#charge.give(this.#heldBytes);
     this.#held = [];
     this.#heldBytes = 0;
   }
@@ -77,6 +91,11 @@ export class ForwardedUpload {
     this.#isWhole = isLast;
     if (this.#isDropped) {
       if (isLast || !isDiscarded(this.#receivedBytes, this.#limitBytes)) this.#endDiscarding();
+      return;
+    }
+    const isFree = isLast && this.#receivedBytes <= MAX_FREE_BYTES;
+    if (!isFree && !this.#charge.take(chunk.byteLength)) {
+      this.#refuse();
       return;
     }
     if (chunk.byteLength > 0) this.#hold(new Uint8Array(chunk.slice(0))); // uWebSockets.js reuses the memory of the chunk
@@ -109,6 +128,7 @@ export class ForwardedUpload {
       const bytes = this.#held.shift()!;
       this.#heldBytes -= bytes.byteLength;
       this.#creditBytes -= bytes.byteLength;
+      this.#charge.give(bytes.byteLength);
       forwarded.body(bytes);
     }
     if (this.#heldBytes === 0) this.#resume();
