@@ -22,8 +22,17 @@ export interface FileCount {
 export interface FileCountOptions {
   /** The most entries to count. */
   readonly maxEntries: number;
-  /** Whether the entry is to be left out. */
-  readonly isLeftOut: (name: string) => boolean;
+  /**
+   * Returns the file that the server writes under this name, which is left out. Another file with the name counts: notebook code can
+   * give it to anything.
+   */
+  readonly uploadOf: (name: string) => FileIdentity | undefined;
+}
+
+/** A file, whatever its name is. */
+export interface FileIdentity {
+  readonly dev: bigint;
+  readonly ino: bigint;
 }
 
 /** Each open level of folders takes two descriptors. */
@@ -79,9 +88,20 @@ class Count {
       return;
     }
     for await (const entry of names) {
-      if (this.#options.isLeftOut(entry.name)) continue;
+      if (await this.#isUpload(folder, entry.name)) continue;
       this.entries++;
       yield { name: entry.name, isFolder: entry.isDirectory(), isFile: entry.isFile() };
+    }
+  }
+
+  async #isUpload(folder: Folder, name: string): Promise<boolean> {
+    const upload = this.#options.uploadOf(name);
+    if (upload === undefined) return false;
+    try {
+      const { dev, ino } = await lstat(folder.at(name), { bigint: true });
+      return dev === upload.dev && ino === upload.ino;
+    } catch {
+      return true; // it was removed, or has got its final name
     }
   }
 

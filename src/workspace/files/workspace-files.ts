@@ -11,7 +11,7 @@ import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { StateCheck } from '#src/base/errors/refusals.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { FileEntry } from '#src/contract/wire/files.ts';
-import { countFiles, type FileCount } from './file-count.ts';
+import { countFiles, type FileCount, type FileIdentity } from './file-count.ts';
 import { fileFailure, notAFile } from './file-failure.ts';
 import { parseFilePath, UPLOAD_PREFIX } from './file-path.ts';
 import { FileQuota, type FileQuotaOptions } from './file-quota.ts';
@@ -47,7 +47,8 @@ export class WorkspaceFiles {
   readonly #rootOf: RootOf;
   /** Makes one change of a file at a time, so that one of two requests with the same condition is refused. */
   readonly #changes = new KeyedLock();
-  readonly #uploads = new Set<string>();
+  /** The uploads that are under way, by name. A file that is about to be made has no identity yet. */
+  readonly #uploads: Uploads = new Map();
   readonly quota: FileQuota;
 
   constructor(
@@ -259,7 +260,7 @@ export class WorkspaceFiles {
     }
     return countFiles(folder, {
       maxEntries: Math.max(MAX_COUNTED_ENTRIES, maxEntries + 1),
-      isLeftOut: (name) => this.isUploading(name),
+      uploadOf: (name) => this.#uploads.get(name),
     });
   }
 
@@ -274,29 +275,41 @@ export class WorkspaceFiles {
   }
 }
 
+type Uploads = Map<string, FileIdentity | undefined>;
+
 /** A file under a name that no request can use, until it is complete. It is removed unless it was moved. */
 class Upload implements AsyncDisposable {
   readonly #folder: Folder;
   readonly #name: string;
   readonly #handle: FileHandle;
-  readonly #active: Set<string>;
+  readonly #active: Uploads;
   #isMoved = false;
 
-  private constructor(folder: Folder, name: string, handle: FileHandle, active: Set<string>) {
+  private constructor(folder: Folder, name: string, handle: FileHandle, active: Uploads) {
     this.#folder = folder;
     this.#name = name;
     this.#handle = handle;
     this.#active = active;
   }
 
-  static async begin(folder: Folder, active: Set<string>): Promise<Upload> {
+  static async begin(folder: Folder, active: Uploads): Promise<Upload> {
     const name = `${UPLOAD_PREFIX}${randomBytes(12).toString('hex')}`;
-    active.add(name);
+    active.set(name, undefined);
+    const flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+    let handle: FileHandle;
     try {
-      const flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
-      return new Upload(folder, name, await open(folder.at(name), flags, FILE_MODE), active);
+      handle = await open(folder.at(name), flags, FILE_MODE);
     } catch (error) {
       active.delete(name);
+      throw error;
+    }
+    const upload = new Upload(folder, name, handle, active);
+    try {
+      const { dev, ino } = await handle.stat({ bigint: true });
+      active.set(name, { dev, ino });
+      return upload;
+    } catch (error) {
+      await upload[Symbol.asyncDispose]();
       throw error;
     }
   }

@@ -1,6 +1,6 @@
 // own process: it changes the user id of the process
 import assert from 'node:assert/strict';
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { countFiles } from '#src/workspace/files/file-count.ts';
@@ -30,7 +30,7 @@ test('a folder that cannot be read makes a count incomplete, so hiding files doe
   if (process.geteuid?.() === 0) for (const path of [root, hidden]) chownSync(path, NOBODY, NOBODY);
   const count = () =>
     asOrdinaryUser(async () =>
-      countFiles(await Folder.open(root, []), { maxEntries: 100, isLeftOut: () => false }),
+      countFiles(await Folder.open(root, []), { maxEntries: 100, uploadOf: () => undefined }),
     );
   const all = await count();
   assert.deepEqual([all.entries, all.isComplete], [4, true]);
@@ -41,4 +41,22 @@ test('a folder that cannot be read makes a count incomplete, so hiding files doe
   }
   chmodSync(hidden, 0o700);
   assert.deepEqual(await count(), all);
+});
+
+test('only the file of an upload is left out of a count, and nothing else that has its name', async (t) => {
+  const root = temporaryDirectory(t);
+  const name = '.troupe-upload-000000000000000000000000';
+  writeFileSync(join(root, name), Buffer.alloc(8192));
+  const { dev, ino } = statSync(join(root, name), { bigint: true });
+  for (const folder of ['copy', 'folder']) mkdirSync(join(root, folder));
+  writeFileSync(join(root, 'copy', name), Buffer.alloc(8192));
+  mkdirSync(join(root, 'folder', name));
+  writeFileSync(join(root, 'folder', name, 'hidden'), Buffer.alloc(8192));
+  const uploadOf = (given: string) => (given === name ? { dev, ino } : undefined);
+  const count = await countFiles(await Folder.open(root, []), { maxEntries: 100, uploadOf });
+  assert.deepEqual(
+    [count.entries, count.bytes],
+    [5, 2 * 8192],
+    'two folders, the copy, and a folder with a file',
+  );
 });
