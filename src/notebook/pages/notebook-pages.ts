@@ -202,10 +202,10 @@ export class NotebookPages {
         }),
     };
     try {
-      return operation.handle(context, Object(body) as Readonly<Record<string, unknown>>);
+      const answered = operation.handle(context, Object(body) as Readonly<Record<string, unknown>>);
+      return answered instanceof Promise ? answered.catch(throwInvalid) : answered;
     } catch (error) {
-      if (error instanceof ShapeError) throw new AppError('invalid_request', error.message);
-      throw error;
+      return throwInvalid(error);
     }
   }
 
@@ -256,7 +256,9 @@ export class NotebookPages {
       hasPackage: (name) => hasPackage(workspaceId, name),
       discardFiles: (ids) =>
         unawaited(
-          elementFiles.remove({ workspaceId, sessionId: id }, ids),
+          elementFiles.remove({ workspaceId, sessionId: id }, ids).catch((error: unknown) => {
+            if (!(error instanceof AppError)) throw error; // too many wait, and the files stay until the kernel ends
+          }),
           'notebook-pages: the removal of files that no value names',
         ),
       isClosed: () => sessions.isClosed(workspaceId, id),
@@ -288,4 +290,9 @@ export class NotebookPages {
 /** Returns whether a cell has run in the present kernel. */
 function hasRun({ view }: LiveNotebook): boolean {
   return view.cells.some(({ ran }) => ran !== null);
+}
+
+/** Throws an error of a request's shape as `invalid_request`, and every other one as it is. */
+function throwInvalid(error: unknown): never {
+  throw error instanceof ShapeError ? new AppError('invalid_request', error.message) : error;
 }

@@ -1,4 +1,5 @@
 import { MAX_PAGE_BODY_BYTES } from '#src/base/caller/page-access.ts';
+import { MAX_REMOVED_FILES } from '#src/workspace/files/element-files.ts';
 
 /**
  * Returns a script for the page that sends files of `mo.ui.file` as files. marimo's page reads a file as base64 and sends that within the
@@ -39,9 +40,11 @@ export function elementFileScript(settings: string): string {
     ...init,
   });
   const discard = (ids, init) => {
-    if (ids.length === 0) return;
     for (const id of ids) { loose.delete(id); unsent.delete(id); }
-    send('element-files/discard', 'application/json', JSON.stringify({ ids }), init).catch(() => {});
+    for (let from = 0; from < ids.length; from += ${MAX_REMOVED_FILES}) {
+      const some = ids.slice(from, from + ${MAX_REMOVED_FILES});
+      send('element-files/discard', 'application/json', JSON.stringify({ ids: some }), init).catch(() => {});
+    }
   };
   const choose = (event) => {
     const element = event.composedPath().find(({ localName }) => localName === 'marimo-file');

@@ -17,6 +17,7 @@ import type { ElementCommand } from '#src/confined/processes/kernel/kernel.ts';
 import { asDocumentChange } from '#src/confined/processes/kernel/message-decoders.ts';
 import type { CellConfig, DocumentChange } from '#src/confined/processes/kernel/messages.ts';
 import { MAX_VARIABLE_CHARS, SECRET_NAME } from '#src/contract/wire/notebook.ts';
+import { MAX_REMOVED_FILES } from '#src/workspace/files/element-files.ts';
 import { type LiveNotebook, MAX_APP_OPTIONS_CHARS } from '../open/live-notebook.ts';
 import { MAX_CELLS, MAX_CODE_CHARS } from '../open/view.ts';
 import { configOf, withConfig } from '../saved/document.ts';
@@ -119,7 +120,7 @@ export const PAGE_OPERATIONS: ReadonlyMap<string, PageOperation> = new Map([
   [
     'api/element-files/discard',
     post('interact', async ({ discardFiles }, body) => {
-      await discardFiles(asList(body.ids, asName, 'ids', MAX_ELEMENTS));
+      await discardFiles(asList(body.ids, asName, 'ids', MAX_REMOVED_FILES));
       return SUCCESS;
     }),
   ],

@@ -7,6 +7,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { opendir, rmdir, unlink } from 'node:fs/promises';
+import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { ELEMENT_FILES } from './file-path.ts';
@@ -18,6 +19,18 @@ const MAX_FILE_BYTES = 100_000_000;
 const ID = /^[0-9a-f]{32}$/;
 /** Notebook code may make folders with other names here, which stay. */
 const SESSION_ID = /^[A-Za-z0-9_-]{1,100}$/;
+/** The most files that one removal names. Files beyond it stay until the kernel ends. */
+export const MAX_REMOVED_FILES = 1_000;
+/**
+ * Removals work in the thread pool that all workspaces share. One of a session is carried out at a time, and those of one workspace
+ * take turns with those of others.
+ */
+const REMOVALS = {
+  width: 2,
+  widthOfKey: 1,
+  queueOfKey: 16,
+  refusal: 'Too many removals of files for elements wait already. They are removed when the kernel ends.',
+};
 /** How often the folder of a session may vanish before anything was written: its last file was removed meanwhile. */
 const MAX_ATTEMPTS = 3;
 
@@ -43,6 +56,7 @@ export function maxElementFileBytes({ maxFileMb }: { readonly maxFileMb: number 
 
 export class ElementFiles {
   readonly #files: Pick<WorkspaceFiles, 'folder' | 'writeAt'>;
+  readonly #removals = new FairSemaphore(REMOVALS);
 
   constructor(files: Pick<WorkspaceFiles, 'folder' | 'writeAt'>) {
     this.#files = files;
@@ -79,17 +93,22 @@ export class ElementFiles {
       requireOpen(); // a session that was closed meanwhile has removed its files already
       if (signal.aborted) throw pageHasLeft();
     } catch (error) {
-      await this.remove(owner, [id]);
+      await this.#inFolder(workspaceId, [ELEMENT_FILES, sessionId], (folder) => removeFrom(folder, [id]));
       throw error;
     }
     return id;
   }
 
-  /** Removes files of a session that no value names any more. Ids of other files, or of none, are passed over. */
+  /**
+   * Removes files of a session that no value names any more, when it is the session's turn. Ids of other files, or of none, are passed
+   * over, and so are those beyond `MAX_REMOVED_FILES`. Rejects with `unavailable` when too many removals of the session wait.
+   */
   async remove({ workspaceId, sessionId }: ElementFileOwner, ids: readonly string[]): Promise<void> {
-    const known = ids.filter((id) => ID.test(id));
+    const known = ids.slice(0, MAX_REMOVED_FILES).filter((id) => ID.test(id));
     if (known.length === 0) return;
-    await this.#inFolder(workspaceId, [ELEMENT_FILES, sessionId], (folder) => removeFrom(folder, known));
+    await this.#removals.pass(`${workspaceId}/${sessionId}`, () =>
+      this.#inFolder(workspaceId, [ELEMENT_FILES, sessionId], (folder) => removeFrom(folder, known)),
+    );
   }
 
   /** Removes all files of a session, those that are still arriving included. */

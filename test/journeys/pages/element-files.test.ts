@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
+import { MAX_REMOVED_FILES } from '#src/workspace/files/element-files.ts';
 import { callCode } from '#test/support/code-call.ts';
 import {
   beginElementFile,
@@ -208,6 +209,9 @@ test('a page removes files that no value names, and no others', async () => {
   const [dropped, kept] = [await sent(page, Buffer.from('a')), await sent(page, Buffer.from('b'))];
   const ids = [dropped.slice('upload:'.length), '../x', 'b'.repeat(32)];
   await page.do('element-files/discard', { ids });
+  const others = Array.from({ length: MAX_REMOVED_FILES }, (_, at) => String(at));
+  await page.do('element-files/discard', { ids: others });
+  await assert.rejects(page.do('element-files/discard', { ids: [...others, 'one more'] }), /400/);
   assert.deepEqual((await set(notebook, [['b', kept]])).failures, []);
   assert.equal((await set(notebook, [['a', dropped]])).failures.length, 1);
   await notebook.close();
