@@ -35,11 +35,11 @@ const OF_MEMBER = {
   refusal: 'You have too many requests for files at once. Try again in a moment.',
 };
 
-/** The files that pages of one member send to elements at once: a page sends five. Others wait, with a little of each in memory. */
+/** The files that pages of one member send to elements at once: a page sends five. Some others wait, with a MiB of each in memory. */
 const ELEMENT_FILES_OF_MEMBER = {
   width: Number.POSITIVE_INFINITY,
   widthOfKey: 5,
-  queueOfKey: 64,
+  queueOfKey: 15,
   refusal: 'You are sending too many files at once. Try again when some of them have arrived.',
 };
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { WorkspaceId } from '#src/base/ids.ts';
+import { NO_CONTENT } from '#src/http/edge/body-stream.ts';
 import { NotebookPanels } from '#src/notebook/pages/notebook-panels.ts';
 import type { AuditContext } from '#src/people/audit/audit-trail.ts';
 
@@ -13,6 +14,8 @@ interface Search {
 /** Panels whose searches end when the test lets them. `begun` has the searches that have begun. */
 function panelsOverHeldFiles() {
   const begun: Search[] = [];
+  /** Ends the files for elements that are being stored. */
+  const storing: (() => void)[] = [];
   const files = {
     folder: (workspaceId: string) =>
       new Promise((_, reject) => {
@@ -24,7 +27,9 @@ function panelsOverHeldFiles() {
     sessions: { modeOf: () => 'edit' },
     packages: {} as never,
     files: { files: files as never, typeOf: () => undefined, maxFileBytes: 1 },
-    elementFiles: {} as never,
+    elementFiles: {
+      store: () => new Promise((resolve) => storing.push(() => resolve('an id'))),
+    },
     audit: { note: () => undefined },
   });
   const search = (workspaceId: string, userId: string, signal = new AbortController().signal) =>
@@ -36,7 +41,18 @@ function panelsOverHeldFiles() {
       body: { query: 'a' },
       signal,
     });
-  return { begun, search };
+  const store = (userId: string, signal = new AbortController().signal) =>
+    panels.storeElementFile(
+      {
+        context: {
+          principal: { workspaceId: 'ws_1' as WorkspaceId, userId, pageAccess: 'interact' },
+        } as AuditContext,
+        notebookId: 'nb_1',
+        signal,
+      },
+      NO_CONTENT,
+    );
+  return { begun, search, storing, store };
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -114,4 +130,18 @@ test('a waiting search is given up when its page leaves, and its place is free a
   }
   assert.deepEqual(await Promise.all([...eves!, ...adas!, stays]), Array(5).fill('found'));
   assert.equal(searched, 5);
+});
+
+test('five files of a member for elements are stored at once, fifteen wait, one more is refused, and another member does not wait', async () => {
+  const { storing, store } = panelsOverHeldFiles();
+  const files = Array.from({ length: 20 }, () => store('eve'));
+  await assert.rejects(store('eve'), { code: 'unavailable' });
+  const other = store('ada');
+  await settled();
+  assert.equal(storing.length, 5 + 1);
+  for (let next = storing.shift(); next !== undefined; next = storing.shift()) {
+    next();
+    await settled();
+  }
+  assert.equal((await Promise.all([...files, other])).length, 21);
 });
