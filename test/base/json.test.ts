@@ -72,7 +72,7 @@ test('invalid JSON is refused wherever the mistake is', () => {
 });
 
 test('a step reads a bounded part, and limits hold across steps', () => {
-  const bounds = { maxDepth: 3, maxValues: 10, maxDigits: 4, mayHaveLargeNames: false };
+  const bounds = { maxDepth: 3, maxValues: 10, maxMembers: 3, maxDigits: 4, mayHaveLargeNames: false };
   const long = `"${'\\"'.repeat(100_000)}"`;
   const excess = (text: string) => findJsonExcess(Buffer.from(text), bounds);
   assert.equal(excess(`[[[${long},1234]]]`), undefined);
@@ -80,6 +80,10 @@ test('a step reads a bounded part, and limits hold across steps', () => {
   assert.equal(excess(`[${long},12345]`), 'digits');
   assert.equal(excess(`[${Array(10).fill(long).join(',')}]`), undefined);
   assert.equal(excess(`[${Array(11).fill(long).join(',')}]`), 'values');
+  const members = (count: number) => Array.from({ length: count }, (_, i) => `"${i}":${long}`).join(',');
+  assert.equal(excess(`[{${members(3)}},{${members(3)}}]`), undefined);
+  assert.equal(excess(`{"a":{${members(4)}}}`), 'members');
+  assert.equal(excess(`[{},[1,2,3,4]]`), undefined, 'items of a list are no members');
   const named = (bytes: number) => `{"${'n'.repeat(bytes - 2)}" : 1}`;
   assert.equal(excess(named(MAX_PIECE_BYTES)), undefined);
   assert.equal(excess(named(MAX_PIECE_BYTES + 1)), 'name');

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseBoundedJson } from '#src/confined/processes/bounded-json.ts';
+import { atOnce } from '#src/base/async/slices.ts';
+import { MAX_MEMBERS } from '#src/base/json/json-scan.ts';
+import { parseBoundedJson, parseLargeBoundedJson } from '#src/confined/processes/bounded-json.ts';
 import { ShapeError } from '#src/confined/processes/json-shape.ts';
 import {
   decodeMessage,
@@ -242,11 +244,34 @@ test('JSON with any content of its strings is parsed', () => {
   }
 });
 
+const objectOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 1]));
+
+test('lists of a message have limits, and further variables are left out', () => {
+  const change = { type: 'delete-cell', cellId: 'a' };
+  const transaction = (changes: number) => ({
+    op: 'notebook-document-transaction',
+    transaction: { source: 'kernel', changes: Array(changes).fill(change) },
+  });
+  decodeMessage(transaction(30_000));
+  assert.throws(
+    () => decodeMessage(transaction(30_001)),
+    new ShapeError('changes has more than 30000 items'),
+  );
+  const variable = { name: 'x', declared_by: ['a'], used_by: ['b', 'c', 'd'] };
+  const variables = (count: number) => {
+    const message = decodeMessage({ op: 'variables', variables: Array(count).fill(variable) });
+    return message.op === 'variables' ? message.variables.length : undefined;
+  };
+  assert.equal(variables(12_000), 12_000);
+  assert.equal(variables(12_001), 12_000);
+});
+
 test('JSON that is nested too deeply, has too many values or is invalid is refused without being quoted', () => {
   const refused: readonly (readonly [string, string])[] = [
     [`${'['.repeat(65)}${']'.repeat(65)}`, 'a frame that is nested too deeply'],
     [`{"a":${'{"a":'.repeat(100)}1${'}'.repeat(101)}`, 'a frame that is nested too deeply'],
     [`[${'[],'.repeat(600_000)}1]`, 'a frame of too many values'],
+    [JSON.stringify(objectOf(MAX_MEMBERS + 1)), 'a frame with an object of too many members'],
     ['secret', 'a frame that is not JSON'],
     ['"secret', 'a frame that is not JSON'],
     ['"secret\\', 'a frame that is not JSON'],
@@ -255,5 +280,9 @@ test('JSON that is nested too deeply, has too many values or is invalid is refus
   for (const [text, message] of refused) {
     assert.throws(() => parseBoundedJson(Buffer.from(text)), new ShapeError(message));
   }
+  const widest = { a: objectOf(MAX_MEMBERS), b: objectOf(MAX_MEMBERS) };
+  assert.deepEqual(parseBoundedJson(Buffer.from(JSON.stringify(widest))), widest);
+  const large = Buffer.from(JSON.stringify({ a: objectOf(MAX_MEMBERS + 1) }));
+  assert.throws(() => atOnce(parseLargeBoundedJson(large)), /too many members/);
   assert.equal(typeof parseBoundedJson(Buffer.from(`${'['.repeat(64)}${']'.repeat(64)}`)), 'object');
 });

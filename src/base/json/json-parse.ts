@@ -40,6 +40,7 @@ function* parseSmall(json: Buffer): Generator<undefined, unknown> {
 const NO_BOUNDS = {
   maxDepth: Number.POSITIVE_INFINITY,
   maxValues: Number.POSITIVE_INFINITY,
+  maxMembers: Number.POSITIVE_INFINITY,
   maxDigits: Number.POSITIVE_INFINITY,
   mayHaveLargeNames: true,
 };

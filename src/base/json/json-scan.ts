@@ -7,6 +7,8 @@
 export interface JsonBounds {
   readonly maxDepth: number;
   readonly maxValues: number;
+  /** How many members one object may have. Code that reads an object gets all its names at once. */
+  readonly maxMembers: number;
   /** How many digits a number may have in a row. */
   readonly maxDigits: number;
   /** Whether a member's name may be long. A name cannot be parsed in pieces. */
@@ -14,7 +16,10 @@ export interface JsonBounds {
 }
 
 /** The limit that the JSON exceeds. */
-export type JsonExcess = 'depth' | 'values' | 'digits' | 'name';
+export type JsonExcess = 'depth' | 'values' | 'members' | 'digits' | 'name';
+
+/** The most members of an object that is not trusted. Reading the names of so many takes some 30 milliseconds. */
+export const MAX_MEMBERS = 30_000;
 
 /** A value with more bytes is large. */
 export const MAX_PIECE_BYTES = 64 * 1024;
@@ -52,6 +57,8 @@ const QUOTES_AT_ONCE = 4096;
 /** The state of an open container. */
 interface Open {
   readonly start: number;
+  /** How many members it has so far, if it is an object that is not empty. */
+  members: number;
   /** The place of the last comma, or the start of the container. */
   comma: number;
   /** The position of the last comma between parts, or the start. */
@@ -72,7 +79,7 @@ export class JsonScan {
   #excess: JsonExcess | undefined;
   #isUnbalanced = false;
   /** The open containers, from the outside in. The first one holds the whole text. */
-  readonly #open: Open[] = [opened(-1)];
+  readonly #open: Open[] = [opened(-1, false)];
 
   constructor(json: Buffer, bounds: JsonBounds) {
     this.#json = json;
@@ -134,7 +141,7 @@ export class JsonScan {
           this.#excess = 'depth';
           return;
         }
-        this.#open.push(opened(i));
+        this.#open.push(opened(i, byte === OPENING));
       } else if ((byte | BRACE_BIT) === CLOSING && !this.#close(i + 1)) return;
     }
     this.#at = i;
@@ -176,6 +183,7 @@ export class JsonScan {
     this.#values++;
     const open = this.#open[this.#open.length - 1]!;
     open.comma = at;
+    if (++open.members > this.#bounds.maxMembers) this.#excess = 'members';
     if (!open.hasLarge && at - open.cut <= MAX_PIECE_BYTES) return;
     open.parts ??= [];
     open.parts.push(at);
@@ -201,8 +209,9 @@ export class JsonScan {
   }
 }
 
-function opened(at: number): Open {
-  return { start: at, comma: at, cut: at, hasLarge: false, parts: undefined };
+function opened(at: number, isObject: boolean): Open {
+  const members = isObject ? 1 : Number.NEGATIVE_INFINITY;
+  return { start: at, members, comma: at, cut: at, hasLarge: false, parts: undefined };
 }
 
 /** Returns which bound the JSON exceeds, or undefined. Strings may have any size. */

@@ -1,18 +1,25 @@
 import { parseJson } from '#src/base/json/json-parse.ts';
-import { findJsonExcess, type JsonBounds, type JsonExcess, JsonScan } from '#src/base/json/json-scan.ts';
+import {
+  findJsonExcess,
+  type JsonBounds,
+  type JsonExcess,
+  JsonScan,
+  MAX_MEMBERS,
+} from '#src/base/json/json-scan.ts';
 import { ShapeError } from './json-shape.ts';
 
 const BOUNDS: JsonBounds = {
   maxDepth: 64,
   maxValues: 1_000_000,
+  maxMembers: MAX_MEMBERS,
   maxDigits: Number.POSITIVE_INFINITY,
   mayHaveLargeNames: true,
 };
 
 /**
- * Parses JSON from a kernel, which notebook code may have written. At most 64 levels and a million
- * values are allowed, so that recursive code can walk the result. Throws a `ShapeError`, which
- * never quotes the input.
+ * Parses JSON from a kernel, which notebook code may have written. At most 64 levels, a million
+ * values and `MAX_MEMBERS` members of an object are allowed, so that recursive code can walk the
+ * result. Throws a `ShapeError`, which never quotes the input.
  */
 export function parseBoundedJson(body: Buffer): unknown {
   refuseExcess(findJsonExcess(body, BOUNDS));
@@ -37,6 +44,7 @@ export function* parseLargeBoundedJson(body: Buffer): Generator<undefined, unkno
 
 function refuseExcess(excess: JsonExcess | undefined): void {
   if (excess === 'depth') throw new ShapeError('a frame that is nested too deeply');
+  if (excess === 'members') throw new ShapeError('a frame with an object of too many members');
   if (excess !== undefined) throw new ShapeError('a frame of too many values');
 }
 

@@ -7,24 +7,27 @@ import {
   type JsonBounds,
   type JsonExcess,
   JsonScan,
+  MAX_MEMBERS,
   MAX_PIECE_BYTES,
 } from '#src/base/json/json-scan.ts';
 import { invalidRequest } from './violations.ts';
 
 /**
  * The depth is limited because later code reads the value recursively, and the number of values because parsing many
- * small ones blocks the event loop for seconds. A number with more than 308 digits may exceed a double: it would
+ * small ones blocks the event loop for seconds, as reading the names of a large object does. A number with more than 308 digits may exceed a double: it would
  * become null when it is written as JSON again.
  */
 const BOUNDS: JsonBounds = {
   maxDepth: 128,
   maxValues: 250_000,
+  maxMembers: MAX_MEMBERS,
   maxDigits: 308,
   mayHaveLargeNames: false,
 };
 const EXCESSES: Readonly<Record<JsonExcess, string>> = {
   depth: `The body is nested deeper than ${BOUNDS.maxDepth} levels.`,
   values: `The body has more than ${BOUNDS.maxValues} values.`,
+  members: `The body has an object with more than ${BOUNDS.maxMembers} members.`,
   digits: `The body has a number of more than ${BOUNDS.maxDigits} digits.`,
   name: `The body has a member whose name has more than ${MAX_PIECE_BYTES} bytes.`,
 };
@@ -32,7 +35,7 @@ const LARGE_EXPONENT = /\d[eE]\+?\d{3}/;
 
 /**
  * Returns the value of a JSON body. Throws `malformed_json` for an empty body, invalid UTF-8, a syntax error, nesting
- * beyond 128 levels, more than 250,000 values, a number of more than 308 digits or a name of more than 64 KiB. Throws
+ * beyond 128 levels, more than 250,000 values, an object of more than 30,000 members, a number of more than 308 digits or a name of more than 64 KiB. Throws
  * `invalid_request` for JSON that is never wanted: a `__proto__` member, half a surrogate pair, a number beyond the range of
  * a double.
  */

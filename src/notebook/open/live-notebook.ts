@@ -6,6 +6,7 @@
  */
 import type { Work, WorkEnd } from '#machines/notebook-session.ts';
 import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
+import { isShortJson } from '#src/base/json/json-write.ts';
 import type { CellEdits, Kernel } from '#src/confined/processes/kernel/kernel.ts';
 import type { BridgeDone, DocumentChange, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import type { Envelope } from '#src/contract/wire/events.ts';
@@ -28,6 +29,8 @@ import { isAheadOfKernel, type NotebookView, SCRATCH, type ViewCell } from './vi
 import { WorkSlot } from './work-slot.ts';
 
 export const MAX_APP_OPTIONS_CHARS = 64 * 1024;
+/** JSON of that many characters counts as at most eight times as many: see `isShortJson`. */
+const MAX_COUNTED_APP_OPTIONS_CHARS = 8 * MAX_APP_OPTIONS_CHARS;
 /** How many ended runs are sent to a new subscriber. */
 const MAX_ENDED_RUNS = 20;
 
@@ -394,6 +397,7 @@ export class LiveNotebook {
    * than `MAX_APP_OPTIONS_CHARS` as JSON.
    */
   setAppOptions(options: Readonly<Record<string, unknown>>, by?: string): boolean {
+    if (!isShortJson(options, MAX_COUNTED_APP_OPTIONS_CHARS)) return false; // before all of its names are read
     const { serialization } = this.#document;
     const merged = Object.entries({ ...serialization.app.options, ...options });
     const app = { options: Object.fromEntries(merged.filter(([, value]) => value !== null)) };

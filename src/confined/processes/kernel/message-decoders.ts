@@ -1,3 +1,4 @@
+import { isShortJson } from '#src/base/json/json-write.ts';
 import { compactPart, shortenText } from '#src/base/text/compact-text.ts';
 import type { OutputTable } from '#src/contract/wire/output.ts';
 import {
@@ -45,6 +46,15 @@ const MAX_MIMETYPE_CHARS = 255;
 /** The most characters of a table's rows, and of its columns' names and types. */
 const MAX_TABLE_CHARS = 512 * 1024;
 const MAX_TABLE_COLUMNS = 200;
+const MAX_TABLE_ROWS = 1000;
+/** The charge for a value whose JSON is counted before it is made, in characters: see `isShortJson`. */
+const MAX_COUNTED_CHARS = 8;
+/** The most changes of one message, and cells of one change. A notebook has fewer cells. */
+const MAX_CHANGES = 30_000;
+/** The most errors of one output, or of one cell. */
+const MAX_ERRORS = 10_000;
+/** The most names of variables, and of the cells that define and use them. Further variables are left out. */
+const MAX_VARIABLE_NAMES = 60_000;
 /** The most characters of the state of all widgets of a notebook. `MAX_SAVED_BYTES` of the kernel is the same. */
 export const MAX_WIDGETS_CHARS = 8 * 2 ** 20;
 const VERDICTS = [
@@ -168,7 +178,16 @@ function decodeVariables(fields: Fields): KernelMessage {
       usedBy: texts(one.used_by, 'used_by'),
     };
   };
-  return { op: 'variables', variables: asList(fields.variables, variable, 'variables') };
+  const listed = asList(fields.variables, (one) => one, 'variables');
+  const variables: ReturnType<typeof variable>[] = [];
+  let names = 0;
+  for (const one of listed) {
+    const { declared_by: declaredBy, used_by: usedBy } = asRecord(one, 'variable');
+    for (const cells of [declaredBy, usedBy]) if (Array.isArray(cells)) names += cells.length;
+    if (++names > MAX_VARIABLE_NAMES) break;
+    variables.push(variable(one));
+  }
+  return { op: 'variables', variables };
 }
 
 function decodeTransaction(fields: Fields): KernelMessage {
@@ -176,7 +195,7 @@ function decodeTransaction(fields: Fields): KernelMessage {
   return {
     op: 'notebook-document-transaction',
     source: asText(transaction.source, 'source'),
-    changes: asList(transaction.changes, asDocumentChange, 'changes'),
+    changes: asList(transaction.changes, asDocumentChange, 'changes', MAX_CHANGES),
   };
 }
 
@@ -186,7 +205,8 @@ const asName = textUpTo(4096);
 export function asDocumentChange(value: unknown): DocumentChange {
   const change = asRecord(value, 'change');
   const type = asName(change.type, 'type');
-  if (type === 'reorder-cells') return { type, cellIds: asList(change.cellIds, asName, 'cellIds') };
+  if (type === 'reorder-cells')
+    return { type, cellIds: asList(change.cellIds, asName, 'cellIds', MAX_CHANGES) };
   const cellId = asName(change.cellId, 'cellId');
   const place = () => ({
     before: orNull(change.before, asName, 'before'),
@@ -292,7 +312,7 @@ function decodeBridgeJudged(fields: Fields): KernelMessage {
   const errors = Object.entries(asRecord(fields.errors, 'errors'));
   return {
     op: 'bridge-judged',
-    errors: new Map(errors.map(([cellId, list]) => [cellId, asList(list, asCellError, cellId)])),
+    errors: new Map(errors.map(([cellId, list]) => [cellId, asList(list, asCellError, cellId, MAX_ERRORS)])),
   };
 }
 
@@ -311,7 +331,7 @@ function asVerdict(value: unknown): CellVerdict {
   return {
     status: orNull(status, (one, where) => asOneOf(one, VERDICTS, where), 'status'),
     stale: asBoolean(stale, 'stale'),
-    errors: asList(errors, asCellError, 'errors'),
+    errors: asList(errors, asCellError, 'errors', MAX_ERRORS),
   };
 }
 
@@ -342,7 +362,9 @@ function asCellOutput(value: unknown, where: string): CellOutput {
  */
 function asOutputTable(value: unknown): OutputTable {
   const table = asRecord(value, 'table');
-  const rows = asList(table.rows, (row, where) => asList(row, (cell) => cell, where), 'rows');
+  const isCounted = isShortJson(table.rows, MAX_COUNTED_CHARS * MAX_TABLE_CHARS);
+  if (!isCounted) throw new ShapeError('a table is too large');
+  const rows = asList(table.rows, (row, where) => asList(row, (cell) => cell, where), 'rows', MAX_TABLE_ROWS);
   if (rows.length > 0 && JSON.stringify(rows).length > MAX_TABLE_CHARS)
     throw new ShapeError('a table is too large');
   const columns = asList(
@@ -352,6 +374,7 @@ function asOutputTable(value: unknown): OutputTable {
       return { name: asText(column.name, 'name'), type: asText(column.type, 'type') };
     },
     'columns',
+    MAX_TABLE_ROWS,
   ).slice(0, MAX_TABLE_COLUMNS);
   const columnChars = columns.reduce((sum, { name, type }) => sum + name.length + type.length, 0);
   if (columnChars > MAX_TABLE_CHARS) throw new ShapeError('a table is too large');
@@ -365,7 +388,7 @@ function asOutputTable(value: unknown): OutputTable {
 
 function asOutputData(data: unknown): CellOutput['data'] {
   if (typeof data === 'string') return data;
-  if (Array.isArray(data)) return asList(data, asCellError, 'data');
+  if (Array.isArray(data)) return asList(data, asCellError, 'data', MAX_ERRORS);
   return asRecord(data, 'data');
 }
 

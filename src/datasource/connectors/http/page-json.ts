@@ -6,13 +6,14 @@
 
 import { atOnce, inSlices } from '#src/base/async/slices.ts';
 import { parseJson } from '#src/base/json/json-parse.ts';
-import { type JsonBounds, JsonScan, MAX_PIECE_BYTES } from '#src/base/json/json-scan.ts';
+import { type JsonBounds, JsonScan, MAX_MEMBERS, MAX_PIECE_BYTES } from '#src/base/json/json-scan.ts';
 import { DatasourceFailure } from '../../failure.ts';
 import { markLongIntegers } from './long-integers.ts';
 
 const BOUNDS: JsonBounds = {
   maxDepth: 128,
   maxValues: 8_000_000,
+  maxMembers: MAX_MEMBERS,
   maxDigits: 1000,
   mayHaveLargeNames: true,
 };
