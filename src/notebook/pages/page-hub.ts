@@ -376,14 +376,28 @@ export class PageHub implements NotebookFollower {
         page?.echoes.corrected(change.cellId, change.code);
   }
 
-  /** Gives the kernel a command of a UI element when it is its turn. */
+  /** Gives the kernel a command of a UI element when it is its turn. The other pages show what it sets at once. */
   element({ pageId, userId }: PageCaller, command: ElementCommand): void {
     this.#work.element(userId, command); // may refuse it
-    if (command.type === 'update-ui-element')
-      for (const [at, id] of command.objectIds.entries()) this.#live.uiValues.set(id, command.values[at]);
-    const widget = command.type === 'model' ? widgetMessage(command) : undefined;
-    if (widget === undefined) return;
-    for (const page of this.#pages.values()) if (page.id !== pageId) this.#send(page, widget);
+    for (const message of this.#setBy(command)) {
+      const frame = this.#frameOf(message);
+      for (const page of this.#pages.values()) if (page.id !== pageId) page.stream?.send(frame);
+    }
+  }
+
+  /** Notes the values that a command sets, and returns the messages that set them in the pages that have not sent it. */
+  #setBy(command: ElementCommand): readonly PageMessage[] {
+    if (command.type === 'model') {
+      const message = widgetMessage(command);
+      return message === undefined ? [] : [message];
+    }
+    if (command.type !== 'update-ui-element') return [];
+    const set = new Map(command.objectIds.map((id, at) => [id, command.values[at]]));
+    for (const [id, value] of set) this.#live.uiValues.set(id, value);
+    // A value that is too large to be kept for later pages does not go to the present ones either.
+    return [...set].flatMap(([id, value]) =>
+      this.#live.uiValues.get(id) === value ? [valueMessage(id, value)] : [],
+    );
   }
 
   complete(request: CompletionRequest): void {

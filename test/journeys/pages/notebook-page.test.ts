@@ -42,7 +42,7 @@ test('a page that sends a refused change of a cell many times gets the code of t
   await notebook.close();
 });
 
-test('a page shows the cells, runs them as durable runs, and a slider runs the cells that depend on it', async () => {
+test('a page shows the cells, runs them as durable runs, and a slider moves in other pages and runs the cells that depend on it', async () => {
   const notebook = await openNotebook(server, SLIDER);
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
   const first = await page.follow();
@@ -60,8 +60,18 @@ test('a page shows the cells, runs them as durable runs, and a slider runs the c
   );
   const element = elementOf(String(Object(shown.output).data));
   assert.notEqual(element, '');
+  await using other = await NotebookPageClient.open(client, baseUrl, notebook.id, { access: 'view' });
+  await other.follow();
   await page.do('kernel/set_ui_element_value', { objectIds: [element], values: [8] });
   await page.next(({ cell_id, console }) => cell_id === 'square' && isPrinted(console, '64'));
+  const isSet = ({ op }: Readonly<Record<string, unknown>>) => op === 'send-ui-element-message';
+  const moved = await other.next(isSet);
+  assert.deepEqual(
+    [moved.ui_element, Object(moved.message).value],
+    [element, 8],
+    'other pages move their slider',
+  );
+  assert.equal(page.messages.some(isSet), false, 'the page that has moved it does not get its value back');
   assert.equal(
     (await client.executions.list(notebook.id)).items.length,
     1,
