@@ -105,17 +105,16 @@ export class AgentPrompts {
     const { lastEventId } = conversation.stream;
     const environmentId = agentActors.actors.peek(session)?.snapshot.context.environmentId ?? null;
     const { metadata, ...input } = request;
-    const { runId, json } = runs.begin(
+    const { runId, json, trace } = runs.begin({
       workspaceId,
-      sessionId as SessionId,
-      'agent',
+      sessionId: sessionId as SessionId,
+      kind: 'agent',
       input,
       environmentId,
       parent,
-      caller.userId,
+      createdBy: caller.userId,
       metadata,
-    );
-    const trace = parent && runs.reader.traceOf(workspaceId, runId);
+    });
     mend(conversation, runId);
     const turn = new PromptTurn({
       ...this.#options,

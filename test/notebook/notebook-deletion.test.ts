@@ -40,7 +40,12 @@ function open(store: Store) {
       tx.put(cellOutputRecords, { output: null, console: [], code: 'x' }, workspaceId, notebookId, cellId),
     );
   const run = (notebookId: string, assets: number) => {
-    const { runId } = runs.begin(HOME, notebookId as SessionId, 'notebook', {});
+    const { runId } = runs.begin({
+      workspaceId: HOME,
+      sessionId: notebookId as SessionId,
+      kind: 'notebook',
+      input: {},
+    });
     const asset = { mimetype: 'text/plain', sha256: 'a', bytes: Buffer.from('x') };
     runs.finish(HOME, runId, {
       status: 'completed',

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { NotebookView } from '#src/notebook/open/view.ts';
-import { sessionRecord } from '#src/notebook/sessions/notebook-session-record.ts';
-import { type RecordParts, SessionJson } from '#src/notebook/sessions/session-json.ts';
+import { type RecordParts, sessionRecord } from '#src/notebook/sessions/notebook-session-record.ts';
+import { SessionJson } from '#src/notebook/sessions/session-json.ts';
 import { open, ready, startSession } from '#test/machines/session-fixture.ts';
 import { cellOp, done, verdict } from './kernel-messages.ts';
 
@@ -48,7 +48,7 @@ test('the JSON of a session shows each change at once', (t) => {
     const changed = make();
     const now = { ...parts(), ...changed };
     const text = textOf(json.of(live, now));
-    const record = sessionRecord(now.sessionId, now.peek, now.shown, now.kernelFacts, now.url);
+    const record = sessionRecord(now);
     assert.equal(text, JSON.stringify(record), change);
     assert.notEqual(text, before, change);
     before = text;
@@ -62,8 +62,7 @@ test('a record whose JSON is long is not kept, and a very long one is returned a
   assert.ok(first instanceof Uint8Array);
   assert.notEqual(json.of(live, parts()), first);
   for (let i = 0; i < 9_000; i++) live.view.add(`further-${i}`, '', {});
-  const { sessionId, peek, shown, kernelFacts, url } = parts();
-  assert.deepEqual(json.of(live, parts()), sessionRecord(sessionId, peek, shown, kernelFacts, url));
+  assert.deepEqual(json.of(live, parts()), sessionRecord(parts()));
 });
 
 function textOf(json: ReturnType<SessionJson['of']>): string {

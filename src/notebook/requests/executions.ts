@@ -222,26 +222,25 @@ export class Executions {
     const { caller, sessionId, request, edits, context } = order;
     const { work, runs, store, hint, log } = this.#options;
     const { workspaceId, userId } = caller;
-    const { trace: parent } = context;
     const { metadata, ...input } = request;
     runs.limits.admit(workspaceId, userId);
     const changes = edits && request.type === 'cells' ? request.cells : [];
     const isDetached = context.leavesNotebook === true;
     if (edits && !isDetached) live.override(changes, userId);
     const { lastEventId } = live.stream;
-    const { runId, json } = runs.begin(
+    const { runId, json, trace } = runs.begin({
       workspaceId,
-      sessionId as SessionId,
-      'notebook',
+      sessionId: sessionId as SessionId,
+      kind: 'notebook',
       input,
       environmentId,
-      parent,
-      userId,
+      parent: context.trace,
+      createdBy: userId,
       metadata,
-    );
+    });
     const plan = runWork({
       runId,
-      trace: parent && runs.reader.traceOf(workspaceId, runId),
+      trace,
       cellIds,
       ownCodes: isDetached ? codesIn(changes) : undefined,
       configured: changes.flatMap(({ cellId, config }) => (config === undefined ? [] : cellId)),
@@ -255,7 +254,7 @@ export class Executions {
       log,
     });
     const ordered = { kind: 'run', id: runId, by: userId, ...deadlineOf(request) } as const;
-    work.start(session, live, ordered, edits, plan);
+    work.start(session, { live, work: ordered, edits, plan });
     return { runId, lastEventId, json };
   }
 

@@ -38,13 +38,18 @@ interface Shown {
   readonly notes: readonly string[];
 }
 
-export function sessionRecord(
-  sessionId: string,
-  peek: SessionPeek,
-  { view: { cells }, startup, notes }: Shown,
-  kernelFacts: Readonly<Record<string, unknown>>,
-  url: string,
-): NotebookSession {
+/** Everything that a record is made from. */
+export interface RecordParts {
+  readonly sessionId: string;
+  readonly peek: SessionPeek;
+  /** `startup` and `notes` are replaced when they change, while the members of cells change in place. */
+  readonly shown: Shown;
+  readonly kernelFacts: Readonly<Record<string, unknown>>;
+  readonly url: string;
+}
+
+export function sessionRecord({ sessionId, peek, shown, kernelFacts, url }: RecordParts): NotebookSession {
+  const { view, startup, notes } = shown;
   const { context } = peek.snapshot;
   // The next use of a lost session starts a kernel, as with a sleeping session.
   const wasLost = peek.isLost;
@@ -65,7 +70,7 @@ export function sessionRecord(
     startup,
     phases: context.phases,
     currentRunId: context.work?.kind === 'run' && !wasLost ? context.work.id : null,
-    cells: cells.map((cell) => ({
+    cells: view.cells.map((cell) => ({
       cellId: cell.id,
       name: configOf(cell.options).name,
       status: shownStatus(cell),

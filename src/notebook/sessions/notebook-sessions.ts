@@ -30,7 +30,7 @@ import { NotebookView } from '../open/view.ts';
 import type { SavedNotebooks } from '../saved/saved-notebooks.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import type { NotebookSessionPlaces } from './notebook-session-places.ts';
-import { sessionRecord, statusOf } from './notebook-session-record.ts';
+import { type RecordParts, sessionRecord, statusOf } from './notebook-session-record.ts';
 import type { SessionEnds } from './session-ends.ts';
 import { SessionJson } from './session-json.ts';
 
@@ -124,16 +124,7 @@ export class NotebookSessions {
   recordJson(workspaceId: WorkspaceId, sessionId: string): Uint8Array | NotebookSession {
     const session = this.ensureAwake(workspaceId, sessionId);
     const live = this.#options.liveNotebooks.peek(session);
-    if (live === undefined) return this.#record(session);
-    const { kernelFacts, urlOf } = this.#options;
-    const peek = this.#peek(session);
-    return this.#json.of(live, {
-      sessionId,
-      peek,
-      shown: live,
-      kernelFacts: kernelFacts(),
-      url: urlOf(sessionId),
-    });
+    return live === undefined ? this.#record(session) : this.#json.of(live, this.#partsOf(session, live));
   }
 
   /**
@@ -383,15 +374,21 @@ export class NotebookSessions {
 
   /** Returns the record. A session that is not in memory shows the saved notebook: none of it has run. */
   #record(session: ActorId): NotebookSession {
-    const { liveNotebooks, notebooks, kernelFacts, urlOf } = this.#options;
+    const { liveNotebooks, notebooks } = this.#options;
     const { workspaceId, id } = session;
     const saved = () => {
       const document = notebooks.find(workspaceId, id); // none when it was deleted
       const view = new NotebookView(document?.serialization.cells ?? [], document?.updatedAt);
       return { view, startup: null, notes: [] };
     };
-    const shown = liveNotebooks.peek(session) ?? saved();
-    return sessionRecord(id, this.#peek(session), shown, kernelFacts(), urlOf(id));
+    return sessionRecord(this.#partsOf(session, liveNotebooks.peek(session) ?? saved()));
+  }
+
+  #partsOf(session: ActorId, shown: RecordParts['shown']): RecordParts {
+    const { kernelFacts, urlOf } = this.#options;
+    const sessionId = session.id;
+    const peek = this.#peek(session);
+    return { sessionId, peek, shown, kernelFacts: kernelFacts(), url: urlOf(sessionId) };
   }
 
   #replay(session: ActorId): Envelope[] {

@@ -8,20 +8,10 @@ import { isShortJson } from '#src/base/json/json-write.ts';
 import type { NotebookSession } from '#src/contract/wire/session.ts';
 import { shownStatus, type ViewCell } from '../open/view.ts';
 import { configOf } from '../saved/document.ts';
-import { type SessionPeek, sessionRecord } from './notebook-session-record.ts';
+import { type RecordParts, sessionRecord } from './notebook-session-record.ts';
 
 /** Longer JSON is not kept: the memory for it would be worth more than the time. */
 const MAX_KEPT_BYTES = 8 * 1024;
-
-/** Everything that a record is made from. */
-export interface RecordParts {
-  readonly sessionId: string;
-  readonly peek: SessionPeek;
-  /** `startup` and `notes` are replaced when they change, while the members of cells change in place. */
-  readonly shown: Parameters<typeof sessionRecord>[2];
-  readonly kernelFacts: Readonly<Record<string, unknown>>;
-  readonly url: string;
-}
 
 interface Kept extends Omit<RecordParts, 'shown'> {
   readonly startup: RecordParts['shown']['startup'];
@@ -42,9 +32,8 @@ export class SessionJson {
     const kept = this.#kept.get(owner);
     if (kept !== undefined && isSame(kept, parts)) return kept.json;
     const { shown, ...named } = parts;
-    const { sessionId, peek, kernelFacts, url } = named;
     const { startup, notes } = shown;
-    const record = sessionRecord(sessionId, peek, shown, kernelFacts, url);
+    const record = sessionRecord(parts);
     if (!isShortJson(record, MAX_SIZE_AT_ONCE)) return record;
     const json = Buffer.from(JSON.stringify(record));
     if (json.byteLength > MAX_KEPT_BYTES) this.#kept.delete(owner);

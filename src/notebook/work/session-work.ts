@@ -18,6 +18,16 @@ export interface CallOptions {
   readonly timeoutMs?: number;
 }
 
+/** A piece of work for a session. */
+interface NewWork {
+  /** The open notebook of the session. */
+  readonly live: LiveNotebook;
+  readonly work: Work;
+  /** Whether the work changes the notebook. */
+  readonly edits: boolean;
+  readonly plan: WorkPlan;
+}
+
 /** Returns the deadline that a request sets for its work. */
 export function deadlineOf({
   timeoutS,
@@ -51,11 +61,8 @@ export class SessionWork {
     this.#actors.check(session, { type: 'execute', work: { kind, id: '' }, edits });
   }
 
-  /**
-   * Gives the session, whose open notebook is `live`, a piece of work. `plan.ended` is called exactly once, unless this throws the
-   * refusal.
-   */
-  start(session: ActorId, live: LiveNotebook, work: Work, edits: boolean, plan: WorkPlan): void {
+  /** Gives the session a piece of work. `plan.ended` is called exactly once, unless this throws the refusal. */
+  start(session: ActorId, { live, work, edits, plan }: NewWork): void {
     live.work.offer(work, plan, () => this.#actors.ask(session, { type: 'execute', work, edits }));
   }
 
@@ -71,7 +78,7 @@ export class SessionWork {
     try {
       return await new Promise<Result>((resolve, reject) => {
         const live = this.#liveNotebooks.of(session);
-        this.start(session, live, work, edits, planOf(id, resolve, reject));
+        this.start(session, { live, work, edits, plan: planOf(id, resolve, reject) });
         if (signal?.aborted === true) interrupt();
         else signal?.addEventListener('abort', interrupt, { once: true });
       });

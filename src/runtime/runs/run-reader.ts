@@ -2,7 +2,6 @@
 import type { runMachine } from '#machines/run.ts';
 import { notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { RunKind, RunOutput, RunStatus } from '#src/contract/wire/run.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/lists/sliced-listing.ts';
@@ -26,7 +25,6 @@ import {
 } from './run-document.ts';
 import type { RunEnds } from './run-ends.ts';
 import { isByEnd, listOf, type RunQuery, runFinder } from './run-lists.ts';
-import { contextOf } from './run-trace.ts';
 import type { SettledRuns } from './settled-runs.ts';
 
 export interface RunReaderOptions {
@@ -113,11 +111,6 @@ export class RunReader {
     if (query.order === 'desc') return undefined;
     if (isByEnd(query)) return this.#ends.horizon(workspaceId);
     return query.sessionId === undefined ? this.#settled?.horizon(workspaceId) : undefined;
-  }
-
-  /** Returns the trace context of a run, for its effects; undefined when it belongs to no trace. */
-  traceOf(workspaceId: WorkspaceId, runId: string): TraceContext | undefined {
-    return contextOf(this.#store.get(runRecords, workspaceId, runId)?.trace);
   }
 
   /**

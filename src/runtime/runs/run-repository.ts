@@ -28,12 +28,30 @@ import { RunEnds } from './run-ends.ts';
 import { RunLimits, type RunLimitsOptions } from './run-limits.ts';
 import { addToIndex, noteEnd } from './run-lists.ts';
 import { RunReader, type RunReaderOptions } from './run-reader.ts';
-import { recordSpan, traceFrom } from './run-trace.ts';
+import { contextOf, recordSpan, traceFrom } from './run-trace.ts';
 import { RUN_VERSION, storedRun } from './stored-run.ts';
 import type { Submission } from './submission.ts';
 
+/** A run to begin. */
+export interface NewRun {
+  readonly workspaceId: WorkspaceId;
+  readonly sessionId: SessionId;
+  readonly kind: RunKind;
+  readonly input: unknown;
+  /** The environment of its session; null or absent when there is none. */
+  readonly environmentId?: string | null;
+  /** The trace of the request for the run. */
+  readonly parent?: TraceContext | undefined;
+  /** The user who submits it. */
+  readonly createdBy?: string | undefined;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+}
+
 /** A run that was just begun. */
-export type BegunRun = Pick<Submission, 'runId' | 'json'>;
+export interface BegunRun extends Pick<Submission, 'runId' | 'json'> {
+  /** The trace of the run, for its effects; undefined when it belongs to no trace. */
+  readonly trace: TraceContext | undefined;
+}
 
 /** How a run ended. */
 export interface RunEnd {
@@ -126,18 +144,10 @@ export class RunRepository {
 
   /**
    * Begins a run that was admitted (`limits`) in this turn: writes its record, lists it in its session and starts its actor.
-   * Returns its id, and its JSON in parts.
+   * Returns its id, its JSON in parts, and its trace.
    */
-  begin(
-    workspaceId: WorkspaceId,
-    sessionId: SessionId,
-    kind: RunKind,
-    input: unknown,
-    environmentId: string | null = null,
-    parent?: TraceContext,
-    createdBy?: string,
-    metadata?: Readonly<Record<string, string>>,
-  ): BegunRun {
+  begin({ workspaceId, sessionId, kind, input, environmentId = null, ...of }: NewRun): BegunRun {
+    const { parent, createdBy, metadata } = of;
     const runId = newId<RunId>('run');
     const shown = shownMetadata(metadata);
     const now = timestamp(timeOfId(runId)); // taken from the id, so that runs have one order by id and by time
@@ -170,7 +180,7 @@ export class RunRepository {
       addToIndex(tx, workspaceId, runId, entry);
     });
     faultPoint('run.begun');
-    return { runId, json: parts };
+    return { runId, json: parts, trace: contextOf(trace) };
   }
 
   /** Returns the user who submitted a run; undefined when it is not known, as for runs of older releases. */

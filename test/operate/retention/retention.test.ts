@@ -60,7 +60,7 @@ async function open(
     return runId;
   };
   const begin = (workspaceId: WorkspaceId, session = SESSION) =>
-    runs.begin(workspaceId, session, 'notebook', {}).runId;
+    runs.begin({ workspaceId, sessionId: session, kind: 'notebook', input: {} }).runId;
   const shown = (runId: RunId) => JSON.parse(Buffer.from(runs.reader.json(WORKSPACES[0]!, runId)).toString());
   const sweepAfter = async (days: number, own = owns) => {
     clock.days = days;

@@ -21,6 +21,7 @@ import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/sto
 const DAY_MS = 86_400_000;
 const HOME = 'ws_1' as WorkspaceId;
 const SESSION = 'nb_1' as SessionId;
+const RUN = { workspaceId: HOME, sessionId: SESSION, kind: 'notebook' } as const;
 const FOREVER = { keepRunsDays: 0, keepOutputsDays: 0, keepVersionsDays: 0, keepAuditDays: 0 };
 
 async function open(t: TestContext) {
@@ -32,7 +33,7 @@ async function open(t: TestContext) {
   const deletion = new RunDeletion(store, runs, removals);
   /** Adds a run that has ended with this text. */
   const add = (text: string) => {
-    const { runId } = runs.begin(HOME, SESSION, 'notebook', {});
+    const { runId } = runs.begin({ ...RUN, input: {} });
     const output = { stored: true, parts: [{ type: 'final-answer', markdown: text }] };
     runs.finish(HOME, runId, { status: 'completed', error: null, output, assets: new Map() });
     return runId;
@@ -73,7 +74,7 @@ test('expired runs are deleted with their outputs, including those after a damag
 
 test('a run in progress is not deleted while its record is damaged', async (t) => {
   const { store, runs, damageText, sweep } = await open(t);
-  const { runId } = runs.begin(HOME, SESSION, 'notebook', { code: 'the code of the damaged run' });
+  const { runId } = runs.begin({ ...RUN, input: { code: 'the code of the damaged run' } });
   await store.durable();
   damageText('the code of the damaged run');
   await sweep({ keepRunsDays: 1 });

@@ -27,7 +27,13 @@ async function listed(runs: RunRepository, include: 'output' | 'none') {
 async function begun(t: TestContext) {
   const stores = await temporaryStore(t);
   const { runs, runtime } = openRuns(stores.store);
-  const { runId: id } = runs.begin(WORKSPACE, SESSION, 'notebook', INPUT, null, undefined, 'ada');
+  const { runId: id } = runs.begin({
+    workspaceId: WORKSPACE,
+    sessionId: SESSION,
+    kind: 'notebook',
+    input: INPUT,
+    createdBy: 'ada',
+  });
   await stores.store.durable();
   return { ...stores, runs, runtime, id };
 }

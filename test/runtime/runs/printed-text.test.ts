@@ -15,6 +15,7 @@ import { rememberingLog, temporaryStore } from '#test/support/store/temporary-st
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const SESSION = 'nb_1' as SessionId;
+const RUN = { workspaceId: WORKSPACE, sessionId: SESSION, kind: 'notebook' } as const;
 
 function textOf(cellId: string, data: string, status: PrintedText['status'] = 'success'): PrintedText {
   const console = [{ channel: 'stdout', mimetype: 'text/plain', data }];
@@ -36,7 +37,7 @@ function storedCells(store: Store): string[] {
 async function leaveBehind(t: TestContext, input: unknown = { type: 'all' }) {
   const { store } = await temporaryStore(t);
   const before = openRuns(t, store);
-  const { runId } = before.begin(WORKSPACE, SESSION, 'notebook', input);
+  const { runId } = before.begin({ ...RUN, input });
   before.printed.put(WORKSPACE, runId, [textOf('z', 'first\n'), textOf('a', 'second\n')]);
   await store.durable();
   return { store, runId, runs: openRuns(t, store) };
@@ -67,7 +68,7 @@ test('a stale run shows its cells in the order in which they printed', async (t)
 test('the end of a run, its cancellation and its deletion remove its stored text', async (t) => {
   const { store } = await temporaryStore(t);
   const runs = openRuns(t, store);
-  const { runId } = runs.begin(WORKSPACE, SESSION, 'notebook', {});
+  const { runId } = runs.begin({ ...RUN, input: {} });
   runs.printed.put(WORKSPACE, runId, [textOf('a', 'text')]);
   await store.durable();
   assert.deepEqual(storedCells(store), ['a']);

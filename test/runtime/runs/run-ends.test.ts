@@ -30,7 +30,9 @@ async function startWorkers(t: TestContext, size: number) {
     });
     t.after(() => runtime.stopAll());
     const runs = new RunRepository(store, runtime, { ends: new RunEnds(store, cluster) });
-    const begin = () => runs.begin(WORKSPACE, `nb_${cluster.worker}` as SessionId, 'notebook', null).runId;
+    const sessionId = `nb_${cluster.worker}` as SessionId;
+    const begin = () =>
+      runs.begin({ workspaceId: WORKSPACE, sessionId, kind: 'notebook', input: null }).runId;
     const end = (runId = begin()) => {
       runs.finish(WORKSPACE, runId, END);
       return runId;

@@ -8,7 +8,7 @@ import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
 import type { RunDocument } from '#src/runtime/runs/run-document.ts';
 import type { RunQuery } from '#src/runtime/runs/run-lists.ts';
-import { type RunEnd, RunRepository } from '#src/runtime/runs/run-repository.ts';
+import { type NewRun, type RunEnd, RunRepository } from '#src/runtime/runs/run-repository.ts';
 import { actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import { endPlaces, runIndex, userRuns } from '#storage/records/runs.ts';
 import { Removals } from '#storage/removals.ts';
@@ -23,6 +23,7 @@ const COMPLETED: RunEnd = {
   output: { stored: true, parts: [] },
   assets: new Map(),
 };
+const RUN: NewRun = { workspaceId: WORKSPACE, sessionId: SESSION, kind: 'notebook', input: {} };
 const FAILED: RunEnd = {
   ...COMPLETED,
   status: 'failed',
@@ -33,7 +34,7 @@ const FAILED: RunEnd = {
 test('a run has a running record at once, and its output when it has finished', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', { type: 'all' });
+  const { runId } = book.begin({ ...RUN, input: { type: 'all' } });
   const { createdAt, ...begun } = shown(book, runId);
   assert.deepEqual(begun, {
     id: runId,
@@ -62,7 +63,7 @@ test('a run never ends before it began, even if its id is ahead of the clock', a
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   newId<RunId>('run', Date.now() + 1000); // like a worker that waits until its ids may follow another worker's newest id
-  const [finished, cancelled] = [1, 2].map(() => book.begin(WORKSPACE, SESSION, 'notebook', null).runId);
+  const [finished, cancelled] = [1, 2].map(() => book.begin({ ...RUN, input: null }).runId);
   book.finish(WORKSPACE, finished!, COMPLETED);
   assert.equal(shown(book, finished!).finishedAt, shown(book, finished!).createdAt);
   book.cancel(WORKSPACE, cancelled!, () =>
@@ -74,7 +75,7 @@ test('a run never ends before it began, even if its id is ahead of the clock', a
 test('a run ends once, and a second end does not change its record', async (t) => {
   const { store } = await temporaryStore(t);
   const { book, notices } = openBook(t, store);
-  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  const { runId } = book.begin(RUN);
   book.finish(WORKSPACE, runId, COMPLETED);
   const first = shown(book, runId);
   const assets = new Map([
@@ -91,7 +92,7 @@ test('a run ends once, and a second end does not change its record', async (t) =
 test('cancelling an active run stops its work, and can be repeated until the run has ended', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  const { runId } = book.begin(RUN);
   const stopped: [RunKind, SessionId][] = [];
   const cancel = () => book.cancel(WORKSPACE, runId, (...whom) => stopped.push(whom));
   cancel();
@@ -112,7 +113,7 @@ test('the writes of a request that cancels a run are one transaction with the en
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  const { runId } = book.begin(RUN);
   await store.durable();
   let flushes = 0;
   store.onFlushed(() => flushes++);
@@ -129,7 +130,7 @@ test('a cancel that ends its run at once is committed without a wait', async (t)
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  const { runId } = book.begin(RUN);
   await store.durable();
   book.cancel(WORKSPACE, runId, () => book.finish(WORKSPACE, runId, { ...COMPLETED, status: 'cancelled' }));
   await store.durable();
@@ -139,7 +140,7 @@ test('a cancel that ends its run at once is committed without a wait', async (t)
 test('the end of a run reads neither its record nor its entry in the index', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  const { runId } = book.begin(RUN);
   await store.durable();
   const reads = t.mock.method(store, 'get');
   book.finish(WORKSPACE, runId, COMPLETED);
@@ -152,7 +153,7 @@ test('the end of a run reads neither its record nor its entry in the index', asy
 test("the operators' view of a run after a restart comes from its record, because a run has no snapshot", async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const { runId } = book.begin(WORKSPACE, SESSION, 'agent', {});
+  const { runId } = book.begin({ ...RUN, kind: 'agent' });
   const id = { workspaceId: WORKSPACE, id: runId };
   assert.deepEqual(openBook(t, store).book.actors.inspector.detail(id)?.state, { running: 'active' });
   book.finish(WORKSPACE, runId, FAILED);
@@ -168,7 +169,7 @@ test("the operators' view of a run after a restart comes from its record, becaus
 test('a run of an earlier server process is stale, even after it was read, and only a cancel ends it', async (t) => {
   const stores = await temporaryStore(t);
   const before = openBook(t, stores.store);
-  const { runId } = before.book.begin(WORKSPACE, SESSION, 'notebook', {});
+  const { runId } = before.book.begin(RUN);
   const begun = shown(before.book, runId);
   await stores.store.durable();
   before.actors.stopAll();
@@ -189,7 +190,7 @@ test('a run of an earlier server process is stale, even after it was read, and o
 test('a wait for a run ends once its end is on disk, when the time has passed, or when the client leaves', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {});
+  const { runId } = book.begin(RUN);
   const { signal } = new AbortController();
   assert.equal(await book.ended(WORKSPACE, runId, 1, signal), false);
   const leaving = new AbortController();
@@ -215,7 +216,7 @@ test('the runs of a session are listed oldest first in pages, without those of o
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   const ids = ['nb_1', 'nb_1', 'nb_10', 'nb_1'].map(
-    (session) => book.begin(WORKSPACE, session as SessionId, 'notebook', {}).runId,
+    (session) => book.begin({ ...RUN, sessionId: session as SessionId }).runId,
   );
   await store.durable();
   const page = async (after: string | undefined, limit: number) => {
@@ -240,8 +241,8 @@ test('the runs of a session are listed oldest first in pages, without those of o
 test('the runs of a session with one status are found without reading its other runs', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const begin = (session = SESSION, kind: RunKind = 'notebook') =>
-    book.begin(WORKSPACE, session, kind, {}).runId;
+  const begin = (sessionId = SESSION, kind: RunKind = 'notebook') =>
+    book.begin({ ...RUN, sessionId, kind }).runId;
   const runs = Array.from({ length: 60 }, () => begin());
   const agents = begin(SESSION, 'agent');
   const elsewhere = begin('nb_2' as SessionId);
@@ -271,7 +272,7 @@ test('the runs of a session with one status are found without reading its other 
 test('the runs of a user, and those that ended in an interval, are found without reading others', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
-  const begin = (by: string) => book.begin(WORKSPACE, SESSION, 'notebook', {}, null, undefined, by).runId;
+  const begin = (by: string) => book.begin({ ...RUN, createdBy: by }).runId;
   for (let n = 0; n < 60; n++) book.finish(WORKSPACE, begin('ada'), COMPLETED);
   const [first, second] = [begin('bob'), begin('bob')];
   const later = Date.now() + 60_000;
@@ -308,7 +309,7 @@ test("a run's places by user and by end are written with its beginning and its e
   store.onFlushed(() => flushes++);
   const counts = () =>
     [userRuns, endPlaces].map((kind) => [...store.listKeys(kind, WORKSPACE, [], 10)].length);
-  const { runId } = book.begin(WORKSPACE, SESSION, 'notebook', {}, null, undefined, 'ada');
+  const { runId } = book.begin({ ...RUN, createdBy: 'ada' });
   await store.durable();
   assert.deepEqual([flushes, ...counts()], [1, 1, 0]);
   book.finish(WORKSPACE, runId, COMPLETED);

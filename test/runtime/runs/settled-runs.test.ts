@@ -26,7 +26,9 @@ async function startWorkers(t: TestContext, size: number) {
     t.after(() => runtime.stopAll());
     const settled = new SettledRuns(store, cluster);
     const runs = new RunRepository(store, runtime, { settled });
-    const begin = () => runs.begin(WORKSPACE, `nb_${cluster.worker}` as SessionId, 'notebook', null).runId;
+    const sessionId = `nb_${cluster.worker}` as SessionId;
+    const begin = () =>
+      runs.begin({ workspaceId: WORKSPACE, sessionId, kind: 'notebook', input: null }).runId;
     const list = async (query: Partial<RunQuery> = {}): Promise<RunId[]> => {
       store.refresh();
       const page = await runs.reader.list(WORKSPACE, { limit: 1000, ...query });
