@@ -66,6 +66,9 @@ interface Account {
   heldUnder: number | undefined;
 }
 
+/** The permits of a process, which may be the only one. */
+export type Permits = Pick<WorkspacePermits, 'hasRoom' | 'take'>;
+
 export class WorkspacePermits {
   readonly #options: WorkspacePermitsOptions;
   readonly #accounts = new Map<string, Account>();
@@ -75,13 +78,19 @@ export class WorkspacePermits {
     this.#options = options;
   }
 
+  /** Returns whether an object may begin in this turn: without a limit, or with a permit that this worker has to spare. */
+  hasRoom(workspaceId: string): boolean {
+    const limit = this.#options.limit(workspaceId);
+    if (limit === 0) return true;
+    const account = this.#accounts.get(workspaceId);
+    if (account === undefined || account.heldUnder !== limit || account.waiting.length > 0) return false;
+    return this.#spare(workspaceId, account) > 0;
+  }
+
   /** Returns a permit, in a promise when other workers have to be asked. Throws and rejects with the refusal. */
   take(workspaceId: string): Permit | Promise<Permit> {
     const account = this.#account(workspaceId);
-    const limit = this.#options.limit(workspaceId);
-    if (limit === 0) return this.#reserve(workspaceId, account);
-    const isWithin = account.heldUnder === limit && account.waiting.length === 0;
-    if (isWithin && this.#spare(workspaceId, account) > 0) return this.#reserve(workspaceId, account);
+    if (this.hasRoom(workspaceId)) return this.#reserve(workspaceId, account);
     return new Promise((resolve, reject) => {
       account.waiting.push({ resolve, reject, isAskedFor: false });
       if (!account.isAsking)

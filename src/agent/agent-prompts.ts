@@ -44,6 +44,13 @@ export interface AgentPromptsOptions {
   readonly log: Log;
 }
 
+/** A conversation that takes a prompt, and the model that answers it. */
+interface CheckedPrompt {
+  readonly sessionId: string;
+  readonly record: ConversationRecord;
+  readonly model: ReturnType<Models['choose']>;
+}
+
 const CUT_OFF = 'The server ended before this was finished; its effects are not known.';
 
 /** Prompts: each becomes a durable run of its conversation. */
@@ -71,35 +78,32 @@ export class AgentPrompts {
     using _prepared = await prepareStrings([request.prompt], workspaceId);
     await conversations.prepare({ workspaceId, id: sessionId });
     if (notebookSessionId !== null) await notebooks.prepare(workspaceId, sessionId);
-    const { runs } = this.#options;
-    const reserving = runs.limits.reserve(workspaceId, caller.userId, () => {
-      this.#check(caller, sessionId);
-    });
-    using _permit = reserving instanceof Promise ? await reserving : reserving;
-    return this.#submit(caller, sessionId, request, parent);
+    const checked = this.#check(caller, sessionId);
+    const waiting = this.#options.runs.limits.admit(workspaceId, caller.userId);
+    if (waiting === undefined) return this.#begin(caller, request, parent, checked);
+    using _permit = await waiting;
+    return this.#begin(caller, request, parent, this.#check(caller, sessionId));
   }
 
   /** Checks a prompt and returns its context. Throws the refusal. */
-  #check(caller: Principal, sessionId: string) {
+  #check(caller: Principal, sessionId: string): CheckedPrompt {
     const { access, agentActors, models, budget } = this.#options;
     const { workspaceId } = caller;
     const record = access.usable(caller, sessionId);
     agentActors.check({ workspaceId, id: sessionId }, budget);
-    return { record, model: models.choose(workspaceId, record.model) };
+    return { sessionId, record, model: models.choose(workspaceId, record.model) };
   }
 
-  #submit(
+  /** Begins the run of a prompt that was checked in this turn. */
+  #begin(
     caller: Principal,
-    sessionId: string,
     request: PromptRequest,
     parent: TraceContext | undefined,
+    { sessionId, record, model }: CheckedPrompt,
   ): Submission {
     const { agentActors, conversations, runs, budget } = this.#options;
     const { workspaceId } = caller;
     const session = { workspaceId, id: sessionId };
-    const { record, model } = this.#check(caller, sessionId);
-    runs.limits.admit(workspaceId, caller.userId);
-
     const conversation = conversations.of(session);
     const { openToolbox, system } = this.#equip(caller, sessionId, record);
     const { lastEventId } = conversation.stream;

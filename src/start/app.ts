@@ -465,8 +465,8 @@ async function openServer(
       inner,
       workers: cluster.size,
       openStreamPermits: (inUse) =>
-        // Permits are records, so each worker of a server that only reads counts its own streams.
-        config.readOnly
+        // One process counts its streams. Permits are records, so each worker of a server that only reads counts its own.
+        config.readOnly || cluster.incarnation === undefined
           ? undefined
           : permits.open({
               topic: 'stream-permits',

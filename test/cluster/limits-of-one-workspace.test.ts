@@ -117,6 +117,10 @@ for (const place of [await prepare('1'), await prepare('3')]) {
     const full = await problemOf(ada.executions.submit(left!, { type: 'all' }));
     assert.deepEqual(limitOf(full), { name: 'runs', of: 'workspace', max: 3 });
     assert.equal(full.retryAfter, 5);
+    const unknown = await problemOf(
+      ada.executions.submit(left!, { type: 'cells', cells: [{ cellId: 'none' }] }),
+    );
+    assert.equal(unknown.code, 'unknown_cell', 'a limit is the last reason to refuse a run');
     await cancelAll();
   });
 

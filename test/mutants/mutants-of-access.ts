@@ -90,9 +90,9 @@ export const MUTANTS_OF_ACCESS: readonly Mutant[] = [
     name: 'limit-of-a-member-counts-others',
     rule: 'request 5',
     wrong: 'The limit of runs of each member counts the runs of the whole workspace.',
-    file: 'src/runtime/runs/run-limits.ts',
-    before: '    refuseOverQuota(USER_RUN_LIMIT, runsPerUser, () => this.inProgress(workspaceId, userId));',
-    after: '    refuseOverQuota(USER_RUN_LIMIT, runsPerUser, () => this.inProgress(workspaceId));',
+    file: 'src/start/app/open-runs.ts',
+    before: '    inUse: (subject) => runs.limits.inProgress(...subjectParts(subject)),',
+    after: '    inUse: (subject) => runs.limits.inProgress(subjectParts(subject)[0]),',
   },
   {
     name: 'replaced-upload-is-charged-twice',

@@ -72,6 +72,8 @@ interface Order {
   /** Whether the request changes the notebook. */
   readonly edits: boolean;
   readonly context: ExecutionContext;
+  /** Whether it has a permit for the run. */
+  readonly isAdmitted: boolean;
 }
 
 /** The session that takes a run, and the cells that it runs. */
@@ -117,12 +119,12 @@ export class Executions {
     context: ExecutionContext = {},
   ): Submission | Promise<Submission> {
     const { request, edits } = executionOf(sent);
-    const order = { caller, sessionId, request, edits, context };
-    return edits ? this.#prepareAndSubmit(order) : this.#submit(order);
+    const order = { caller, sessionId, request, edits, context, isAdmitted: false };
+    return edits ? this.#prepareAndBegin(order) : this.#begin(order);
   }
 
   /** Submits a run that changes the notebook. The code goes into its record, the notebook, an event and the kernel. */
-  async #prepareAndSubmit(order: Order): Promise<Submission> {
+  async #prepareAndBegin(order: Order): Promise<Submission> {
     const { caller, sessionId, request } = order;
     const { workspaceId } = caller;
     const cells = request.type === 'cells' ? request.cells : [];
@@ -132,7 +134,7 @@ export class Executions {
     using _cells = await this.#prepareCells(workspaceId, open, cells);
     const { codeBytes, cellBytes } = sizeWith(open, cells);
     using _memory = await reserveMemory(codeBytes, codeBytes, cellBytes); // the record and the answer of the run, and the notebook
-    return await this.#options.sessions.whenReadable(workspaceId, sessionId, () => this.#submit(order));
+    return await this.#options.sessions.whenReadable(workspaceId, sessionId, () => this.#begin(order));
   }
 
   /** Makes the JSON of many cells that a request brings, for its run and for the notebook. */
@@ -149,20 +151,6 @@ export class Executions {
       })(),
       workspaceId,
     );
-  }
-
-  #submit(order: Order): Submission | Promise<Submission> {
-    const { caller, sessionId, edits } = order;
-    const { sessions, work, runs } = this.#options;
-    const { workspaceId, userId } = caller;
-    const check = () => work.check(sessions.use(workspaceId, sessionId).session, 'run', edits);
-    const permit = runs.limits.reserve(workspaceId, userId, check);
-    return permit === undefined ? this.#begin(order) : this.#beginWith(permit, order);
-  }
-
-  async #beginWith(reserved: Permit | Promise<Permit>, order: Order): Promise<Submission> {
-    using _permit = await reserved;
-    return await this.#begin(order);
   }
 
   /** Begins the run, or has new code checked before that. */
@@ -214,16 +202,23 @@ export class Executions {
     return this.#start(order, { ...target, cellIds: requestedCells(request, live.view) });
   }
 
+  /** Begins the order again with the permit, because the session may have changed while other workers were asked for it. */
+  async #beginWith(permit: Promise<Permit>, order: Order): Promise<Submission> {
+    using _permit = await permit;
+    return await this.#begin({ ...order, isAdmitted: true });
+  }
+
   /**
-   * Changes the notebook, begins the run and gives the run to the session. The session takes the
-   * run, because its state was just checked.
+   * Changes the notebook, begins the run and gives the run to the session, unless a permit has to be waited for. The session takes
+   * the run, because its state was just checked.
    */
-  #start(order: Order, { session, live, environmentId, cellIds }: Target): Submission {
-    const { caller, sessionId, request, edits, context } = order;
+  #start(order: Order, { session, live, environmentId, cellIds }: Target): Submission | Promise<Submission> {
+    const { caller, sessionId, request, edits, context, isAdmitted } = order;
     const { work, runs, store, hint, log } = this.#options;
     const { workspaceId, userId } = caller;
+    const permit = isAdmitted ? undefined : runs.limits.admit(workspaceId, userId);
+    if (permit !== undefined) return this.#beginWith(permit, order);
     const { metadata, ...input } = request;
-    runs.limits.admit(workspaceId, userId);
     const changes = edits && request.type === 'cells' ? request.cells : [];
     const isDetached = context.leavesNotebook === true;
     if (edits && !isDetached) live.override(changes, userId);

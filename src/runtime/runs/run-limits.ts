@@ -2,18 +2,18 @@
  * Whether a workspace, and a member of it, may begin one more run: both have limits of runs in progress, of all workers together.
  */
 
-import { type NamedLimit, refuseOverQuota } from '#src/base/errors/quota.ts';
+import type { NamedLimit } from '#src/base/errors/quota.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Limits } from '#storage/records/workspace-limits.ts';
-import { type Permit, permitSubject, type WorkspacePermits } from '#storage/workspace-permits.ts';
-
-type Permits = Pick<WorkspacePermits, 'take'>;
+import { type Permit, type Permits, permitSubject } from '#storage/workspace-permits.ts';
 
 export interface RunLimitsOptions {
   /** Returns the limits of a workspace; 0 means no limit. */
   readonly limitsOf: (workspaceId: WorkspaceId) => Pick<Limits, 'runs' | 'runsPerUser'>;
-  /** Permits for runs in progress, in a server of several workers. */
-  readonly permits: { readonly ofWorkspaces: Permits; readonly ofUsers: Permits } | undefined;
+  /** Permits for runs in progress. */
+  readonly ofWorkspaces: Permits;
+  /** The same for each member of a workspace (`permitSubject`). */
+  readonly ofUsers: Permits;
   /** Returns the runs that are in progress in this worker, with the users who have submitted them. */
   readonly inProgress: () => Iterable<RunInProgress>;
 }
@@ -50,54 +50,34 @@ export class RunLimits {
   }
 
   /**
-   * Throws `quota_exceeded` when the workspace, or the user in it, has the most runs in progress that it may. With permits, `reserve`
-   * decides that.
+   * Returns undefined when a run may begin in this turn. Otherwise returns the promise of a permit, with which it may begin: it is
+   * held until then, and the caller checks again everything that may have changed meanwhile. Rejects with `quota_exceeded` when the
+   * workspace, or the user in it, has the most runs in progress that it may.
    */
-  admit(workspaceId: WorkspaceId, userId: string | undefined): void {
-    const { limitsOf, permits } = this.#options;
-    if (permits !== undefined) return;
+  admit(workspaceId: WorkspaceId, userId: string | undefined): Promise<Permit> | undefined {
+    const { limitsOf, ofWorkspaces, ofUsers } = this.#options;
     const { runs, runsPerUser } = limitsOf(workspaceId);
-    refuseOverQuota(RUN_LIMIT, runs, () => this.inProgress(workspaceId));
-    if (userId === undefined) return;
-    refuseOverQuota(USER_RUN_LIMIT, runsPerUser, () => this.inProgress(workspaceId, userId));
+    const user = userId === undefined || runsPerUser === 0 ? undefined : permitSubject(workspaceId, userId);
+    const hasRoom =
+      (runs === 0 || ofWorkspaces.hasRoom(workspaceId)) && (user === undefined || ofUsers.hasRoom(user));
+    return hasRoom ? undefined : this.#take(workspaceId, user);
   }
 
-  /**
-   * Returns a permit to hold until the run has begun, in a promise when other workers have to be
-   * asked; undefined when none is needed. `check` throws refusals that come before the limits. A
-   * caller that has waited must check again, because other callers that waited may have begun a run
-   * in the same turn. Throws the error of `check`, and rejects with `quota_exceeded`.
-   */
-  reserve(
-    workspaceId: WorkspaceId,
-    userId: string | undefined,
-    check: () => void,
-  ): Permit | Promise<Permit> | undefined {
-    const { permits } = this.#options;
-    if (permits === undefined) return undefined;
-    check();
-    const { ofWorkspaces, ofUsers } = permits;
-    if (userId === undefined) return ofWorkspaces.take(workspaceId);
-    const own = ofUsers.take(permitSubject(workspaceId, userId));
-    if (own instanceof Promise) return own.then((permit) => both(permit, ofWorkspaces.take(workspaceId)));
-    return both(own, ofWorkspaces.take(workspaceId));
+  /** Takes the user's permit first, so that a user at their own limit never holds a permit that others could use. */
+  async #take(workspaceId: WorkspaceId, user: string | undefined): Promise<Permit> {
+    const { ofWorkspaces, ofUsers } = this.#options;
+    const own = user === undefined ? undefined : await ofUsers.take(user);
+    try {
+      const shared = await ofWorkspaces.take(workspaceId);
+      return {
+        [Symbol.dispose]() {
+          shared[Symbol.dispose]();
+          own?.[Symbol.dispose]();
+        },
+      };
+    } catch (error) {
+      own?.[Symbol.dispose]();
+      throw error;
+    }
   }
-}
-
-/** Returns one permit that stands for two. The first is given back when the second is refused. */
-function both(first: Permit, second: Permit | Promise<Permit>): Permit | Promise<Permit> {
-  if (second instanceof Promise)
-    return second.then(
-      (permit) => both(first, permit),
-      (error) => {
-        first[Symbol.dispose]();
-        throw error;
-      },
-    );
-  return {
-    [Symbol.dispose]() {
-      second[Symbol.dispose]();
-      first[Symbol.dispose]();
-    },
-  };
 }

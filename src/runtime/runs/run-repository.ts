@@ -20,6 +20,7 @@ import { type RunIndexEntry, type RunRecord, runRecords, runSummaries } from '#s
 import { NO_LIMITS } from '#storage/records/workspace-limits.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
+import type { Permits } from '#storage/workspace-permits.ts';
 import type { ActorKind } from '../actors/actor-kind.ts';
 import type { ActorRuntime } from '../actors/runtime.ts';
 import { PrintedTexts } from './printed-text.ts';
@@ -68,7 +69,7 @@ export interface RunRepositoryOptions extends Partial<Pick<RunReaderOptions, 'se
   /** Of a server of one process when absent. */
   readonly ends?: RunEnds;
   /** Limits of runs in progress; none when absent. */
-  readonly limits?: Pick<RunLimitsOptions, 'limitsOf' | 'permits'>;
+  readonly limits?: Omit<RunLimitsOptions, 'inProgress'>;
   readonly metrics?: RunMetrics;
   readonly tracer?: Tracer | undefined;
 }
@@ -83,7 +84,8 @@ interface UnfinishedRun {
 
 type EndedRun = RunDocument & { readonly status: TerminalStatus; readonly finishedAt: string };
 
-const UNLIMITED = { limitsOf: () => NO_LIMITS, permits: undefined };
+const FREE: Permits = { hasRoom: () => true, take: () => ({ [Symbol.dispose]: () => undefined }) };
+const UNLIMITED = { limitsOf: () => NO_LIMITS, ofWorkspaces: FREE, ofUsers: FREE };
 
 /** Begins, ends and cancels runs. Owns their records. */
 export class RunRepository {

@@ -55,7 +55,8 @@ export function openRuns({
   const runs: RunRepository = new RunRepository(store, actors, {
     limits: {
       limitsOf: (workspaceId) => limits.all(workspaceId),
-      permits: ofWorkspaces && ofUsers && { ofWorkspaces, ofUsers },
+      ofWorkspaces,
+      ofUsers,
     },
     metrics,
     tracer,

@@ -5,7 +5,11 @@ import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Cluster, Topic } from '#src/runtime/homes/cluster.ts';
 import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import type { Store } from '#storage/store.ts';
-import { subjectParts, WorkspacePermits } from '#storage/workspace-permits.ts';
+import {
+  type Permits as ProcessPermits,
+  subjectParts,
+  WorkspacePermits,
+} from '#storage/workspace-permits.ts';
 
 export interface PermitsOptions {
   /** The topic by which workers ask each other to give back unused permits of a workspace. */
@@ -32,21 +36,22 @@ export class Permits {
     this.#cluster = cluster;
   }
 
-  /** Returns the permits; undefined in a server of one process, where counting is enough. */
+  /** Returns the permits of this process. */
   open({
     topic,
     limit,
     named,
     inUse,
     subjectsIn = (workspaceId) => [workspaceId],
-  }: PermitsOptions): WorkspacePermits | undefined {
+  }: PermitsOptions): ProcessPermits {
     const cluster = this.#cluster;
     const { incarnation, size } = cluster;
-    if (incarnation === undefined) return undefined;
+    const limitOf = (subject: string) => limit(subjectParts(subject)[0] as WorkspaceId);
+    if (incarnation === undefined) return countedPermits(named, limitOf, inUse);
     const permits = new WorkspacePermits({
       store: this.#store,
       kind: topic,
-      limit: (subject) => limit(subjectParts(subject)[0] as WorkspaceId),
+      limit: limitOf,
       workers: size,
       own: incarnation,
       livesElsewhere: (worker) => cluster.livesElsewhere(worker),
@@ -78,4 +83,23 @@ export class Permits {
       );
     });
   }
+}
+
+/** Returns the permits of the only process, which are none: a count in the turn in which an object begins is exact. */
+function countedPermits(
+  named: NamedLimit,
+  limitOf: (subject: string) => number,
+  inUse: (subject: string) => number,
+): ProcessPermits {
+  const hasRoom = (subject: string) => {
+    const max = limitOf(subject);
+    return max === 0 || inUse(subject) < max;
+  };
+  return {
+    hasRoom,
+    take(subject) {
+      if (!hasRoom(subject)) throw overQuota(named, limitOf(subject));
+      return { [Symbol.dispose]: () => undefined };
+    },
+  };
 }
