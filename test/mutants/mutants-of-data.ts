@@ -40,8 +40,8 @@ export const MUTANTS_OF_DATA: readonly Mutant[] = [
     rule: 'rule 2',
     wrong: 'A GET shows data that are not on disk yet.',
     file: 'src/http/edge/decision.ts',
-    before: 'else ({ result: reply, uncommitted: observed } = context.store.observe(handle));',
-    after: 'else ({ result: reply } = context.store.observe(handle));',
+    before: 'else ({ result: reply, uncommitted: observed } = context.store.observe(answer));',
+    after: 'else ({ result: reply } = context.store.observe(answer));',
   },
   {
     name: 'event-overtakes-a-held-one',

@@ -47,9 +47,8 @@ export interface DecidedExchange extends Pick<OpenExchange, 'prepared' | 'contex
 
 type Decided = Outcome | Promise<Outcome>;
 
-/** What the idempotency key of a request says: the reply to an earlier request, or an attempt; undefined when there is no key. */
-type Claimed = { readonly kind: 'replay'; readonly reply: Reply } | IdempotentAttempt | undefined;
-type Claim = () => Claimed;
+/** The attempt of a request that has claimed its idempotency key; undefined for a request without a key. */
+type Attempt = IdempotentAttempt | undefined;
 
 /** Decides about a request with this body. */
 export function decide(exchange: DecidedExchange, body: TakenBody): Decided {
@@ -59,12 +58,14 @@ export function decide(exchange: DecidedExchange, body: TakenBody): Decided {
     return decideInPlace(exchange, body);
   if (prepared.isStream && context.streamPermits !== undefined)
     return decideWithPermit(exchange, context.streamPermits, body);
-  // Other workers may get a request with the same key at this moment, even if the requests have different homes.
-  const isShared = prepared.sharesKeys && context.forwarding !== undefined;
-  if (isShared && request.idempotencyKey !== undefined) return claimInSharedTurn(exchange, body);
-  const claim = () => claimOf(exchange, body);
   const isAtOnce = route.prepare === undefined && route.sharedTurn !== true;
-  return isAtOnce ? run(exchange, claim) : prepare(exchange, claim);
+  if (request.idempotencyKey === undefined)
+    return isAtOnce ? handle(exchange, undefined) : prepare(exchange, undefined);
+  // Other workers may get a request with the same key at this moment, even if the requests have different homes.
+  if (prepared.sharesKeys && context.forwarding !== undefined) return claimInSharedTurn(exchange, body);
+  if (isAtOnce) return claim(exchange, body, handle);
+  if (route.prepare !== undefined) return claim(exchange, body, prepare);
+  return inSharedTurn(exchange, () => claim(exchange, body, handle));
 }
 
 /**
@@ -72,7 +73,7 @@ export function decide(exchange: DecidedExchange, body: TakenBody): Decided {
  * connection ends with the refusal, because an unread body may still be arriving.
  */
 export function decideWithContent(exchange: DecidedExchange, body: TakenBody): Promise<Outcome> {
-  const deciding = async () => run(exchange, () => claimOf(exchange, body));
+  const deciding = async () => claim(exchange, body, handle);
   return whilePending(exchange, deciding(), { endsConnection: true });
 }
 
@@ -96,7 +97,7 @@ async function decideWithPermit(
     const { principal } = exchange.request;
     const taken = principal && permits.take(principal.workspaceId);
     permit = taken instanceof Promise ? await whilePending(exchange, taken) : taken;
-    outcome = await run(exchange, () => claimOf(exchange, body));
+    outcome = await claim(exchange, body, handle);
   } catch (error) {
     outcome = failed(exchange, error);
   }
@@ -107,76 +108,82 @@ async function decideWithPermit(
 
 // ── Idempotency key ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function claimOf({ prepared, context, request }: DecidedExchange, body: TakenBody): Claimed {
-  const claim = claimKey(prepared, context, request, body);
-  if (claim?.kind !== 'replay') return claim;
-  return { kind: 'replay', reply: prepared.route.resume?.(request, claim.reply) ?? claim.reply };
+/** Claims the key of the request and goes on with `then`, unless the request is a repetition. */
+function claim(
+  exchange: DecidedExchange,
+  body: TakenBody,
+  then: (exchange: DecidedExchange, attempt: Attempt) => Decided,
+): Decided {
+  const { prepared, context, request } = exchange;
+  let claimed: ReturnType<typeof claimKey>;
+  try {
+    renewCaller(exchange);
+    claimed = claimKey(prepared, context, request, body);
+    if (claimed?.kind === 'replay') {
+      const { reply } = claimed;
+      return settle(exchange, prepared.route.resume?.(request, reply) ?? reply);
+    }
+  } catch (error) {
+    return failed(exchange, error);
+  }
+  return then(exchange, claimed);
 }
 
 /** Claims the key in a shared turn. The rest is done after that turn, in which no other worker can commit anything. */
 function claimInSharedTurn(exchange: DecidedExchange, body: TakenBody): Promise<Outcome> {
+  return inSharedTurn(exchange, () =>
+    claim(
+      exchange,
+      body,
+      (_, attempt) => new Promise((resolve) => setImmediate(() => resolve(prepare(exchange, attempt)))),
+    ),
+  );
+}
+
+function inSharedTurn({ context }: DecidedExchange, decision: () => Decided): Promise<Outcome> {
   return new Promise((resolve) => {
-    exchange.context.store.decide(() => {
-      try {
-        const claimed = claimOf(exchange, body);
-        setImmediate(() => resolve(prepare(exchange, () => claimed, attemptOf(claimed))));
-      } catch (error) {
-        resolve(failed(exchange, error));
-      }
-    });
+    context.store.decide(() => resolve(decision()));
   });
 }
 
 // ── Handler ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/**
- * Prepares the request where its route asks for that, unless it is a repetition, and runs its handler. `held` is the attempt of a key
- * that was claimed before.
- */
-function prepare(exchange: DecidedExchange, claim: Claim, held?: IdempotentAttempt): Decided {
+/** Prepares the request where its route asks for that, and runs its handler in the turn that its route asks for. */
+function prepare(exchange: DecidedExchange, attempt: Attempt): Decided {
   const { prepared, request } = exchange;
-  if (prepared.route.prepare === undefined) return runInTurn(exchange, claim, held);
-  let claimed: Claimed = held;
+  const { route } = prepared;
+  const goOn = route.sharedTurn === true ? handleInSharedTurn : handle;
   try {
-    renewCaller(exchange);
-    claimed = request.idempotencyKey === undefined ? undefined : claim();
-    const preparing = claimed?.kind === 'replay' ? undefined : prepared.route.prepare(request);
-    if (preparing === undefined) return runInTurn(exchange, () => claimed, attemptOf(claimed));
-    return whilePending(exchange, preparing).then(
-      () => runInTurn(exchange, () => claimed, attemptOf(claimed)),
-      (error: unknown) => failed(exchange, error, attemptOf(claimed)),
-    );
+    if (route.prepare !== undefined) renewCaller(exchange);
+    const preparing = route.prepare?.(request);
+    if (preparing !== undefined)
+      return whilePending(exchange, preparing).then(
+        () => goOn(exchange, attempt),
+        (error: unknown) => failed(exchange, error, attempt),
+      );
   } catch (error) {
-    return failed(exchange, error, attemptOf(claimed));
+    return failed(exchange, error, attempt);
   }
+  return goOn(exchange, attempt);
 }
 
-/** Runs the handler, in a shared turn where its route asks for one. */
-function runInTurn(exchange: DecidedExchange, claim: Claim, held: IdempotentAttempt | undefined): Decided {
-  const { prepared, context } = exchange;
-  if (prepared.route.sharedTurn !== true) return run(exchange, claim, held);
-  return new Promise((resolve) => {
-    context.store.decide(() => resolve(run(exchange, claim, held)));
-  });
+function handleInSharedTurn(exchange: DecidedExchange, attempt: Attempt): Promise<Outcome> {
+  return inSharedTurn(exchange, () => handle(exchange, attempt));
 }
 
-/** Runs the handler, unless the request is a repetition, and settles its reply in the turn that made it. */
-function run(exchange: DecidedExchange, claim: Claim, held?: IdempotentAttempt): Decided {
+/** Runs the handler, and settles its reply in the turn that made it. The key is free again when the caller has lost the right. */
+function handle(exchange: DecidedExchange, attempt: Attempt): Decided {
   const { prepared, context, request } = exchange;
   const { route, action, isMutation } = prepared;
-  let attempt = held; // freed also when the caller has lost the right since the claim
   let observed: Promise<void> | undefined;
   try {
     if (request.changesSeen !== context.open.callerChanges.count) renewCaller(exchange);
-    const claimed = request.idempotencyKey === undefined ? undefined : claim();
-    if (claimed?.kind === 'replay') return settle(exchange, claimed.reply);
-    attempt = claimed;
     const isStranger = action !== undefined && request.principal === undefined;
-    const handle = () =>
+    const answer = () =>
       isStranger && route.handleStranger ? route.handleStranger(request) : route.handle(request);
     let reply: Reply | Promise<Reply>;
-    if (isMutation) reply = handle();
-    else ({ result: reply, uncommitted: observed } = context.store.observe(handle));
+    if (isMutation) reply = answer();
+    else ({ result: reply, uncommitted: observed } = context.store.observe(answer));
     if (!(reply instanceof Promise)) return settle(exchange, reply, attempt, observed);
     if (route.largeAnswer === true) takePlace(exchange);
     return reply.then(
@@ -186,10 +193,6 @@ function run(exchange: DecidedExchange, claim: Claim, held?: IdempotentAttempt):
   } catch (error) {
     return failed(exchange, error, attempt);
   }
-}
-
-function attemptOf(claimed: Claimed): IdempotentAttempt | undefined {
-  return claimed?.kind === 'replay' ? undefined : claimed;
 }
 
 /** Throws when the caller has lost the right to the request since its admission: its body or its turn may have taken long to arrive. */
