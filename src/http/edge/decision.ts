@@ -50,6 +50,9 @@ type Decided = Outcome | Promise<Outcome>;
 /** The attempt of a request that has claimed its idempotency key; undefined for a request without a key. */
 type Attempt = IdempotentAttempt | undefined;
 
+/** What is done with a request once it has claimed its key, or has none. */
+type Step = (exchange: DecidedExchange, attempt: Attempt) => Decided;
+
 /** Decides about a request with this body. */
 export function decide(exchange: DecidedExchange, body: TakenBody): Decided {
   const { prepared, context, request } = exchange;
@@ -58,13 +61,13 @@ export function decide(exchange: DecidedExchange, body: TakenBody): Decided {
     return decideInPlace(exchange, body);
   if (prepared.isStream && context.streamPermits !== undefined)
     return decideWithPermit(exchange, context.streamPermits, body);
-  const isAtOnce = route.prepare === undefined && route.sharedTurn !== true;
-  if (request.idempotencyKey === undefined)
-    return isAtOnce ? handle(exchange, undefined) : prepare(exchange, undefined);
+  const isShared = route.sharedTurn === true;
+  const begin = route.prepare !== undefined ? prepare : isShared ? handleInSharedTurn : handle;
+  if (request.idempotencyKey === undefined) return begin(exchange, undefined);
   // Other workers may get a request with the same key at this moment, even if the requests have different homes.
-  if (prepared.sharesKeys && context.forwarding !== undefined) return claimInSharedTurn(exchange, body);
-  if (isAtOnce) return claim(exchange, body, handle);
-  if (route.prepare !== undefined) return claim(exchange, body, prepare);
+  if (prepared.sharesKeys && context.forwarding !== undefined)
+    return claimInSharedTurn(exchange, body, begin);
+  if (begin !== handleInSharedTurn) return claim(exchange, body, begin);
   return inSharedTurn(exchange, () => claim(exchange, body, handle));
 }
 
@@ -109,11 +112,7 @@ async function decideWithPermit(
 // ── Idempotency key ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Claims the key of the request and goes on with `then`, unless the request is a repetition. */
-function claim(
-  exchange: DecidedExchange,
-  body: TakenBody,
-  then: (exchange: DecidedExchange, attempt: Attempt) => Decided,
-): Decided {
+function claim(exchange: DecidedExchange, body: TakenBody, then: Step): Decided {
   const { prepared, context, request } = exchange;
   let claimed: ReturnType<typeof claimKey>;
   try {
@@ -130,14 +129,10 @@ function claim(
 }
 
 /** Claims the key in a shared turn. The rest is done after that turn, in which no other worker can commit anything. */
-function claimInSharedTurn(exchange: DecidedExchange, body: TakenBody): Promise<Outcome> {
-  return inSharedTurn(exchange, () =>
-    claim(
-      exchange,
-      body,
-      (_, attempt) => new Promise((resolve) => setImmediate(() => resolve(prepare(exchange, attempt)))),
-    ),
-  );
+function claimInSharedTurn(exchange: DecidedExchange, body: TakenBody, then: Step): Promise<Outcome> {
+  const afterwards: Step = (_, attempt) =>
+    new Promise((resolve) => setImmediate(() => resolve(then(exchange, attempt))));
+  return inSharedTurn(exchange, () => claim(exchange, body, afterwards));
 }
 
 function inSharedTurn({ context }: DecidedExchange, decision: () => Decided): Promise<Outcome> {
@@ -148,13 +143,13 @@ function inSharedTurn({ context }: DecidedExchange, decision: () => Decided): Pr
 
 // ── Handler ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Prepares the request where its route asks for that, and runs its handler in the turn that its route asks for. */
+/** Prepares the request as its route asks for, and runs its handler. */
 function prepare(exchange: DecidedExchange, attempt: Attempt): Decided {
   const { prepared, request } = exchange;
   const { route } = prepared;
   const goOn = route.sharedTurn === true ? handleInSharedTurn : handle;
   try {
-    if (route.prepare !== undefined) renewCaller(exchange);
+    renewCaller(exchange);
     const preparing = route.prepare?.(request);
     if (preparing !== undefined)
       return whilePending(exchange, preparing).then(
@@ -168,7 +163,9 @@ function prepare(exchange: DecidedExchange, attempt: Attempt): Decided {
 }
 
 function handleInSharedTurn(exchange: DecidedExchange, attempt: Attempt): Promise<Outcome> {
-  return inSharedTurn(exchange, () => handle(exchange, attempt));
+  return new Promise((resolve) => {
+    exchange.context.store.decide(() => resolve(handle(exchange, attempt)));
+  });
 }
 
 /** Runs the handler, and settles its reply in the turn that made it. The key is free again when the caller has lost the right. */
