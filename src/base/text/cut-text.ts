@@ -9,6 +9,7 @@
  * the pair. So the parts of a text that is cut at the same places are the whole text, and `cutText(text, 0, n)` has at most `n` units.
  */
 export function cutText(text: string, start: number, end = text.length): string {
+  if (start === 0 && end >= text.length) return text;
   return text.slice(placeToCut(text, start), placeToCut(text, end)); // the places are between characters
 }
 

@@ -99,7 +99,6 @@ export interface PageRequest {
 /** The pages of notebooks in browsers: marimo's front end on live sessions. */
 export class NotebookPages {
   readonly #options: NotebookPagesOptions;
-  readonly #hubs = new Map<string, PageHub>();
 
   constructor(options: NotebookPagesOptions) {
     this.#options = options;
@@ -111,14 +110,13 @@ export class NotebookPages {
     notebookId: string,
     where: Pick<PageOptions, 'address' | 'origin' | 'pageToken' | 'publicCode'>,
   ): Promise<PageDocument> {
-    const { sessions, liveNotebooks, installed, hosts, maxElementFileBytes } = this.#options;
+    const { sessions, installed, hosts, maxElementFileBytes } = this.#options;
     const { workspaceId } = principal;
     const marimo = installed();
     if (marimo === undefined) throw new AppError('unavailable', 'The kernel host has not started yet.');
     await sessions.prepare(workspaceId, notebookId);
-    this.#requireOpen(workspaceId, notebookId);
-    const { mode } = sessions.record(workspaceId, notebookId);
-    const { serialization } = liveNotebooks.of({ workspaceId, id: notebookId }).document;
+    const { live, mode } = this.#use(workspaceId, notebookId);
+    const { serialization } = live.document;
     return pageDocument({
       ...where,
       hosts,
@@ -134,19 +132,14 @@ export class NotebookPages {
   /** Returns a function that attaches a page. Throws `not_found` and `session_closed`. */
   follow(principal: Principal, notebookId: string, pageId: string): (sink: EventSink) => Subscription {
     const { workspaceId, userId, pageAccess = 'view' } = principal;
-    const { sessions } = this.#options;
-    this.#requireOpen(workspaceId, notebookId);
-    const session = sessions.ensureAwake(workspaceId, notebookId);
-    const { mode } = sessions.record(workspaceId, notebookId);
+    const { session, mode } = this.#use(workspaceId, notebookId);
     return (sink) => this.#hubOf(session).attach({ pageId, userId }, pageAccess, mode, sink);
   }
 
   /** Returns a function that begins a stream of the people and the agent in a notebook. Throws `not_found` and `session_closed`. */
   followPresence(principal: Principal, notebookId: string): (sink: EventSink) => Subscription {
     const { workspaceId, userId, pageAccess: access = 'view' } = principal;
-    const { sessions } = this.#options;
-    this.#requireOpen(workspaceId, notebookId);
-    const session = sessions.ensureAwake(workspaceId, notebookId);
+    const { session } = this.#use(workspaceId, notebookId);
     return (sink) => this.#hubOf(session).followPresence({ workspaceId, userId, access }, sink);
   }
 
@@ -160,16 +153,14 @@ export class NotebookPages {
     const { workspaceId, userId, pageAccess = 'view' } = principal;
     const operation = PAGE_OPERATIONS.get(path);
     if (operation?.method !== method) throw notFound();
-    this.#requireOpen(workspaceId, notebookId);
-    const { sessions, liveNotebooks, secrets, snippets, exportAs, duplicate, elementFiles } = this.#options;
+    const { session, live, mode } = this.#use(workspaceId, notebookId);
+    const { sessions, secrets, snippets, exportAs, duplicate, elementFiles } = this.#options;
     if (!allows(pageAccess, operation.access))
       throw new AppError('role_too_low', 'This page may look at the notebook and not change it.');
-    const session = sessions.ensureAwake(workspaceId, notebookId);
-    const live = liveNotebooks.of(session);
-    if (operation.access === 'edit' && sessions.record(workspaceId, notebookId).mode === 'run')
+    if (operation.access === 'edit' && mode === 'run')
       throw new AppError('session_not_editable', 'The session runs this notebook as an app.');
     const context = {
-      hub: this.#hubOf(session),
+      hub: this.#hubOf(session, live),
       live,
       caller: { pageId, userId },
       secrets: {
@@ -209,17 +200,18 @@ export class NotebookPages {
     }
   }
 
-  #requireOpen(workspaceId: WorkspaceId, notebookId: string): void {
-    if (this.#options.sessions.isClosed(workspaceId, notebookId))
+  /** Returns the session of a notebook with its open notebook, and wakes it. Throws `session_closed`, and the errors of `ensureAwake`. */
+  #use(workspaceId: WorkspaceId, notebookId: string) {
+    const { sessions, liveNotebooks } = this.#options;
+    const { session, isClosed, mode, live } = sessions.use(workspaceId, notebookId);
+    if (isClosed)
       throw new AppError('session_closed', 'The session of this notebook is closed. Open it again first.');
+    return { session, mode, live: live ?? liveNotebooks.of(session) };
   }
 
-  #hubOf(session: ActorId): PageHub {
-    const { liveNotebooks, actors, agents } = this.#options;
-    const live = liveNotebooks.of(session);
-    const key = `${session.workspaceId}/${session.id}`;
-    const known = this.#hubs.get(key);
-    if (known !== undefined && live.follower === known) return known;
+  #hubOf(session: ActorId, live = this.#options.liveNotebooks.of(session)): PageHub {
+    if (live.follower instanceof PageHub) return live.follower;
+    const { actors, agents } = this.#options;
     const { workspaceId, id } = session;
     const watches = [
       actors.watch(session, () => hub.wake()),
@@ -227,9 +219,7 @@ export class NotebookPages {
     ];
     const hub: PageHub = new PageHub(live, this.#portsOf(session), () => {
       for (const stop of watches) stop();
-      if (this.#hubs.get(key) === hub) this.#hubs.delete(key);
     });
-    this.#hubs.set(key, hub);
     return hub;
   }
 

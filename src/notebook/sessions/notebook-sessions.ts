@@ -67,6 +67,8 @@ export interface NotebookSessionsOptions {
 /** A session in use, with the state in which it was found: awake, being woken, or closed. */
 export interface SessionInUse {
   readonly session: ActorId;
+  readonly isClosed: boolean;
+  readonly mode: SessionMode;
   /** The open notebook; undefined when it was not in memory. */
   readonly live: LiveNotebook | undefined;
   readonly environmentId: EnvironmentId | null;
@@ -197,9 +199,11 @@ export class NotebookSessions {
     const session = { workspaceId, id: sessionId };
     const peek = this.#peek(session);
     const live = liveNotebooks.peek(session);
-    const used = { session, live, environmentId: peek.snapshot.context.environmentId };
+    const { environmentId, mode } = peek.snapshot.context;
     const wakes = !isAwake(peek);
-    if (wakes && statusOf(peek) === 'closed') return used;
+    const isClosed = wakes && statusOf(peek) === 'closed';
+    const used = { session, isClosed, mode, live, environmentId };
+    if (isClosed) return used;
     if (wakes && (!peek.live || peek.snapshot.can({ type: 'wake' })))
       this.#admit(workspaceId, peek.snapshot.context.openedBy?.userId);
     live?.touch();

@@ -197,12 +197,12 @@ export class Authenticator implements Auth {
    * the token is no longer valid, and `not_found` when its holder is not a member.
    */
   holderOf(tokenId: TokenId, workspaceId: string): Principal {
-    const { store } = this.#identity;
-    const token = store.get(accessTokenRecords, SYSTEM, tokenId);
-    if (token === undefined || !this.#isValidNow(tokenId)) throw unauthenticated();
-    this.onExpiring(this.#expiryOf(tokenId, token));
-    if (token.session !== undefined) this.#noteUse(tokenId); // a session is in use while a page that it opened is
-    return this.#callerOf(tokenId, token, workspaceId);
+    if (this.#revision !== this.#identity.revision) this.#forgetAll();
+    const cached = this.#known.find(tokenId, workspaceId);
+    const isCurrent = cached !== undefined && cached.expiresAtMs > this.#identity.nowMs();
+    const caller = isCurrent ? cached : this.#lookHolder(tokenId, workspaceId);
+    if (caller.isSession) this.#noteUse(tokenId); // a session is in use while a page that it opened is
+    return caller.principal;
   }
 
   readonly authorize = authorize;
@@ -224,8 +224,23 @@ export class Authenticator implements Auth {
       throw new AppError('missing_workspace', 'Name the workspace in the header Service-Workspace-Id.');
     }
     if (!PLAUSIBLE_WORKSPACE.test(workspaceHeader)) throw notFound();
-    const caller = { principal: this.#callerOf(tokenId, token, workspaceHeader), expiresAtMs };
-    this.#known.keep(digest, workspaceHeader, caller);
+    return this.#keep(digest, workspaceHeader, { tokenId, record: token, expiresAtMs });
+  }
+
+  /** Finds the holder of a token in the store and keeps it for the next requests. */
+  #lookHolder(tokenId: TokenId, workspaceId: string): KnownCaller {
+    const record = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
+    const expiresAtMs = record && unlessDamaged(() => this.#expiryOf(tokenId, record));
+    if (record === undefined || expiresAtMs === undefined || expiresAtMs <= this.#identity.nowMs())
+      throw unauthenticated();
+    return this.#keep(tokenId, workspaceId, { tokenId, record, expiresAtMs });
+  }
+
+  /** `key` is the digest of the token, or its id. */
+  #keep(key: string, workspaceId: string, { tokenId, record, expiresAtMs }: ValidToken): KnownCaller {
+    const principal = this.#callerOf(tokenId, record, workspaceId);
+    const caller = { principal, expiresAtMs, isSession: record.session !== undefined };
+    this.#known.keep(key, workspaceId, caller);
     this.onExpiring(expiresAtMs);
     return caller;
   }

@@ -4,10 +4,12 @@ import type { Principal } from '#src/base/caller/principal.ts';
 export interface KnownCaller {
   readonly principal: Principal;
   readonly expiresAtMs: number;
+  /** Whether the token is a session of a browser or a command line. */
+  readonly isSession: boolean;
 }
 
 /**
- * Callers by the digest of their token, and then by their workspace. With one joined key, each request would make a new string and
+ * Callers by the digest or the id of their token, and then by their workspace. With one joined key, each request would make a new string and
  * hash it, which takes longer than two look-ups.
  */
 export class CallerCache {

@@ -69,9 +69,11 @@ export class PageTokens {
       expiresAtMs,
       nonce: randomBytes(12).toString('base64url'),
     };
-    const { active } = this.#keys();
+    const { active, keys } = this.#keys();
+    const key = keys.get(active);
+    if (key === undefined) throw new Error(`The keyring has no key ${active}.`);
     const text = `${kind}.${active}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
-    return { text: `${text}.${this.#sign(active, text).toString('base64url')}`, expiresAtMs };
+    return { text: `${text}.${sign(key, text).toString('base64url')}`, expiresAtMs };
   }
 
   /**
@@ -112,19 +114,18 @@ export class PageTokens {
     const [given, keyId, payload, signature] = parts;
     if (parts.length !== 4 || given !== kind) return undefined;
     if (keyId === undefined || payload === undefined || signature === undefined) return undefined;
-    if (!this.#keys(keyId).keys.has(keyId)) return undefined;
+    const key = this.#keys(keyId).keys.get(keyId);
+    if (key === undefined) return undefined;
     const sent = Buffer.from(signature, 'base64url');
-    const expected = this.#sign(keyId, `${kind}.${keyId}.${payload}`);
+    const expected = sign(key, `${kind}.${keyId}.${payload}`);
     if (sent.byteLength !== expected.byteLength || !timingSafeEqual(sent, expected)) return undefined;
     return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims; // signed, so this server has made it
   }
+}
 
-  #sign(keyId: string, text: string): Buffer {
-    const key = this.#keys().keys.get(keyId);
-    if (key === undefined) throw new Error(`The keyring has no key ${keyId}.`);
-    const derived = hkdfSync('sha256', key, '', 'troupe notebook pages', 32);
-    return createHmac('sha256', Buffer.from(derived)).update(text).digest();
-  }
+function sign(key: Uint8Array, text: string): Buffer {
+  const derived = hkdfSync('sha256', key, '', 'troupe notebook pages', 32);
+  return createHmac('sha256', Buffer.from(derived)).update(text).digest();
 }
 
 /** Returns the highest access that a page of this caller may have. */

@@ -45,5 +45,6 @@ function callerIn(workspaceId: string): KnownCaller {
     userId: 'ada' as UserId,
     tokenId: 'token_1' as TokenId,
   };
-  return { principal: { ...ids, role: 'editor', scopes: [] }, expiresAtMs: Number.POSITIVE_INFINITY };
+  const principal = { ...ids, role: 'editor', scopes: [] } as const;
+  return { principal, expiresAtMs: Number.POSITIVE_INFINITY, isSession: false };
 }
