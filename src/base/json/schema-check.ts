@@ -5,6 +5,21 @@ import type { Violation } from '../errors/errors.ts';
 
 export type SchemaError = ReturnType<Validator['Errors']>[number];
 
+/**
+ * The compiled schemas of this process. Its warm-up opens a second app with the same schemas: the checks that it makes fast are those of the
+ * first app, and nothing is compiled twice.
+ */
+const validators = new WeakMap<TSchema, Validator>();
+
+function compiled(schema: TSchema): Validator {
+  let validator = validators.get(schema);
+  if (validator === undefined) {
+    validator = Compile(schema);
+    validators.set(schema, validator);
+  }
+  return validator;
+}
+
 /** A schema that is compiled on first use: compiling takes milliseconds, and a process uses few of its schemas. */
 export class SchemaCheck<Schema extends TSchema> {
   readonly schema: Schema;
@@ -16,13 +31,13 @@ export class SchemaCheck<Schema extends TSchema> {
 
   /** Returns whether the value matches the schema. */
   matches(value: unknown): value is Static<Schema> {
-    this.#validator ??= Compile(this.schema);
+    this.#validator ??= compiled(this.schema);
     return this.#validator.Check(value);
   }
 
   /** Returns the mistakes of a value that does not match. This costs about a hundred times as much as `matches`. */
   errorsOf(value: unknown): readonly SchemaError[] {
-    this.#validator ??= Compile(this.schema);
+    this.#validator ??= compiled(this.schema);
     return this.#validator.Errors(value);
   }
 }
