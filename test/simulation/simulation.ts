@@ -1,5 +1,5 @@
 /** One seed: a server, its users, what befalls them, and the judgement. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RunStatus } from '#src/contract/wire/run.ts';
@@ -34,6 +34,8 @@ export interface SimulationReport {
 }
 
 const DEFAULT_USERS = 3;
+/** Where files need no disk: the server flushes those that it writes beside its store. */
+const IN_MEMORY = '/dev/shm';
 const SETTLE_ROUNDS = 60;
 const SETTLE_PAUSE_MS = 250;
 /** Why the server ends, and how often. */
@@ -47,7 +49,7 @@ const CALM_MS = 100;
 export async function simulate(seed: number, options: SimulationOptions): Promise<SimulationReport> {
   const world = new World(seed, options.keepsTrace);
   enter(world);
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-simulation-'));
+  const folder = mkdtempSync(join(existsSync(IN_MEMORY) ? IN_MEMORY : tmpdir(), 'troupe-simulation-'));
   const startedAt = real.now();
   try {
     await world.run(() => new Simulation(world, folder, options).perform());

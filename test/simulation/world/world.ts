@@ -51,6 +51,7 @@ export interface Nature {
 const MAX_TURN_MS = 0.05;
 /** A world in which nothing is left to happen waits this long for something real before it gives up. */
 const IDLE_LIMIT_MS = 5000;
+const MAX_PENDING_CHARS = 64 * 1024;
 
 export class World {
   readonly seed: number;
@@ -266,6 +267,8 @@ export class Trace {
   readonly lines: string[] | undefined;
   readonly #world: Pick<World, 'nowMs'>;
   readonly #hash = createHash('sha256');
+  /** Lines that are not in the hash yet, because it is faster with long texts. */
+  #pending = '';
 
   constructor(world: Pick<World, 'nowMs'>, keepsLines: boolean) {
     this.#world = world;
@@ -274,11 +277,18 @@ export class Trace {
 
   add(kind: string, text: string): void {
     const line = `${this.#world.nowMs.toFixed(3)} ${kind} ${text}\n`;
-    this.#hash.update(line);
+    this.#pending += line;
+    if (this.#pending.length > MAX_PENDING_CHARS) this.#settle();
     this.lines?.push(line);
   }
 
+  #settle(): void {
+    this.#hash.update(this.#pending);
+    this.#pending = '';
+  }
+
   get digest(): string {
+    this.#settle();
     return this.#hash.copy().digest('hex').slice(0, 16); // hexadecimal, so it is cut between characters
   }
 }
