@@ -1,10 +1,16 @@
 /** Which events the charts of the server took in which states, and which refusals the users met. */
 import { Actor, type AnyMachineSnapshot, type AnyStateMachine, type StateNode } from 'xstate';
+import { agentSessionMachine } from '#machines/agent-session.ts';
 import { environmentMachine } from '#machines/environment.ts';
 import { notebookSessionMachine } from '#machines/notebook-session.ts';
 import { runMachine } from '#machines/run.ts';
 
-const CHARTS: readonly AnyStateMachine[] = [notebookSessionMachine, runMachine, environmentMachine];
+const CHARTS: readonly AnyStateMachine[] = [
+  notebookSessionMachine,
+  agentSessionMachine,
+  runMachine,
+  environmentMachine,
+];
 
 const reached = new Set<string>();
 

@@ -5,7 +5,7 @@ const MAX_LINES = 60;
 const MAX_PROBLEMS = 8;
 const MAX_LINE_CHARS = 220;
 /** Ids of resources, tokens of codes, and events. */
-const NAMES = /\b(?:run_[0-9a-z]{26}|nb_[0-9a-z]{26}|[kte]u\d+x\d+|[0-9a-f]{8,}-\d+)\b/g;
+const NAMES = /\b(?:(?:run|conv)_[0-9a-z]{26}|nb_[0-9a-z]{26}|[kptew]u\d+x\d+|[0-9a-f]{8,}-\d+)\b/g;
 
 /** Resolves with at most 60 lines. The seed is simulated once more to get its trace. */
 export async function explain(
@@ -41,13 +41,14 @@ function cut(line: string): string {
 }
 
 function argumentsOf(
-  { seconds, users, crashes, skippedActs = [] }: SimulationOptions,
+  { seconds, users, talkers, crashes, skippedActs = [] }: SimulationOptions,
   mutant: string | undefined,
 ): string {
   const skipped = skippedActs.map((part) => part.join('-')).join(',');
   return [
     `--seconds ${seconds}`,
     ...(users === undefined ? [] : [`--users ${users}`]),
+    ...(talkers === undefined ? [] : [`--talkers ${talkers}`]),
     ...(crashes === false ? ['--calm'] : []),
     ...(skipped === '' ? [] : [`--skip ${skipped}`]),
     ...(mutant === undefined ? [] : [`--mutant ${mutant}`]),

@@ -12,6 +12,7 @@ Usage: npm run simulate -- [options]
   --seeds A..B       simulates all of these seeds
   --seconds S        for how many simulated seconds users act in each seed; 20
   --users N          how many users there are; 3
+  --talkers N        how many users talk with agents; drawn by default
   --calm             the server is never killed
   --times N          simulates each seed so often, and fails when its digests differ; 1
   --mutant NAME      plants a fault before; "--mutant help" lists them
@@ -26,6 +27,7 @@ const values = scriptOptions(USAGE, {
   seeds: { type: 'string' },
   seconds: { type: 'string', default: '20' },
   users: { type: 'string', default: '3' },
+  talkers: { type: 'string' },
   mutant: { type: 'string' },
   times: { type: 'string', default: '1' },
   coverage: { type: 'boolean', default: false },
@@ -52,6 +54,7 @@ const isSound = await simulateSeeds({
   simulation: {
     seconds: Number(values.seconds),
     users: Number(values.users),
+    ...(values.talkers !== undefined && { talkers: Number(values.talkers) }),
     crashes: !values.calm,
     keepsTrace: values.trace,
     skippedActs: partsOf(values.skip),

@@ -22,6 +22,7 @@ const STAND_INS = {
   'node:timers/promises': 'timers-promises',
   koffi: 'koffi',
   lmdb: 'lmdb',
+  undici: 'undici',
 };
 
 /** Begins. The product is not loaded before; `edits` are made in its modules. */

@@ -207,6 +207,8 @@ export class SimulatedServer {
         TROUPE_PACKAGES: 'false',
         TROUPE_WORKERS: '1',
         TROUPE_DISK_RESERVE_MB: '4',
+        TROUPE_OPENAI_COMPATIBLE_URL: 'http://127.0.0.1:9/v1',
+        TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
         TROUPE_BOOTSTRAP_TOKEN: TOKEN,
         TROUPE_BOOTSTRAP_WORKSPACE: WORKSPACE,
         TROUPE_KERNEL_CONFINEMENT: 'off',

@@ -6,6 +6,8 @@ import type { RunStatus } from '#src/contract/wire/run.ts';
 import { Ledger, type PrintedRun } from './judges/ledger.ts';
 import { SimulatedServer } from './simulated-server.ts';
 import { isAnswer, SimulatedClient } from './users/client.ts';
+import type { SimulatedUser } from './users/simulated-user.ts';
+import { Talker } from './users/talker.ts';
 import { User } from './users/user.ts';
 import { real } from './world/real.ts';
 import { enter, textOf, World } from './world/world.ts';
@@ -14,6 +16,8 @@ export interface SimulationOptions {
   /** Simulated seconds during which users act. */
   readonly seconds: number;
   readonly users?: number;
+  /** How many users talk with agents; drawn by default. */
+  readonly talkers?: number;
   /** Whether the server is killed, drained and restarted. */
   readonly crashes?: boolean;
   readonly keepsTrace?: boolean;
@@ -83,7 +87,7 @@ class Simulation {
   readonly #server: SimulatedServer;
   readonly #client: SimulatedClient;
   readonly #ledger = new Ledger();
-  readonly #users: User[] = [];
+  readonly #users: SimulatedUser[] = [];
   #isOver = false;
 
   constructor(world: World, folder: string, options: SimulationOptions) {
@@ -94,11 +98,16 @@ class Simulation {
   }
 
   async perform(): Promise<void> {
-    const { users = DEFAULT_USERS, seconds, crashes = true, skippedActs = [] } = this.#options;
+    const { users = DEFAULT_USERS, talkers = this.#world.nature.talkers } = this.#options;
+    const { seconds, crashes = true, skippedActs = [] } = this.#options;
     const skips = (act: number) => skippedActs.some(([first, end]) => first <= act && act < end);
     await this.#server.start();
+    const notebookUsers: User[] = [];
     for (let at = 0; at < users; at++)
-      this.#users.push(new User(this.#client, this.#ledger, `u${at}`, () => this.#users, skips));
+      notebookUsers.push(new User(this.#client, this.#ledger, `u${at}`, () => notebookUsers, skips));
+    this.#users.push(...notebookUsers);
+    for (let at = 0; at < talkers; at++)
+      this.#users.push(new Talker(this.#client, this.#ledger, `u${users + at}`));
     const lives = this.#users.map((user) => user.live(() => this.#isOver));
     const untilMs = this.#world.nowMs + seconds * 1000;
     if (crashes) await this.#disturb(untilMs);
@@ -145,15 +154,22 @@ class Simulation {
     });
     for (const user of this.#users) user.waitFor(calm);
     await this.#world.sleep(CALM_MS); // for requests that were sent before
-    for (const user of this.#users) await this.#inspectRunsOf(user);
+    for (const user of this.#users) {
+      await user.inspect();
+      await this.#inspectRunsOf(user);
+    }
     goOn();
   }
 
-  async #inspectRunsOf(user: User): Promise<void> {
-    if (!user.wasOpened) return;
+  async #inspectRunsOf(user: SimulatedUser): Promise<void> {
+    if (user.runsPath === undefined) return;
     const acknowledged = [...user.acknowledged];
+    const fromMs = this.#world.nowMs;
     const listed = await this.#runsOf(user);
     if (listed === undefined) return;
+    const span = { from: fromMs, to: this.#world.nowMs };
+    for (const { id: runId, status, stale } of listed)
+      this.#ledger.history.push({ kind: 'run-read', runId, status, isStale: stale === true, ...span });
     for (const { id, status } of listed) {
       const one = await this.#client.get(`/api/v3/runs/${id}`);
       if (isAnswer(one) && one.status === 200 && status !== 'running' && one.json.status !== status)
@@ -166,11 +182,11 @@ class Simulation {
   }
 
   /** Returns all runs of a user's session; undefined when they cannot be listed. */
-  async #runsOf(user: User): Promise<ListedRun[] | undefined> {
+  async #runsOf({ runsPath }: SimulatedUser): Promise<ListedRun[] | undefined> {
     const runs: ListedRun[] = [];
     for (let cursor = ''; ; ) {
       const after = cursor === '' ? '' : `&after=${encodeURIComponent(cursor)}`;
-      const page = await this.#client.get(`${user.session}/executions`, `limit=100${after}`);
+      const page = await this.#client.get(runsPath!, `limit=100${after}`);
       if (!isAnswer(page) || page.status !== 200) return undefined;
       runs.push(...(page.json.items as ListedRun[]));
       const { nextCursor } = page.json;
@@ -183,7 +199,7 @@ class Simulation {
   async #settle(): Promise<void> {
     const printed: PrintedRun[] = [];
     for (const user of this.#users) {
-      if (user.wasOpened) printed.push(...(await this.#settleUser(user)));
+      if (user.runsPath !== undefined) printed.push(...(await this.#settleUser(user)));
       const wrong = await user.useOnceMore();
       if (wrong !== undefined) this.#world.problem(wrong);
       user.stopFollowing();
@@ -192,7 +208,7 @@ class Simulation {
     this.#ledger.judge(printed);
   }
 
-  async #settleUser(user: User): Promise<PrintedRun[]> {
+  async #settleUser(user: SimulatedUser): Promise<PrintedRun[]> {
     let runs = await this.#runsOf(user);
     for (let round = 0; round < SETTLE_ROUNDS && runs?.some(({ status }) => status === 'running'); round++) {
       for (const { id, status } of runs)
@@ -217,12 +233,13 @@ class Simulation {
         );
         continue;
       }
-      const token = /print\(\\"([kt]\w+)\\"\)/.exec(JSON.stringify(one.json.input))?.[1];
-      printed.push({ runId: id, status, token, printed: textsOf(one.json.output) });
+      const input = JSON.stringify(one.json.input);
+      const token = /print\(\\"([kt]\w+)\\"\)|Please \w+ (p\w+)/.exec(input)?.slice(1).find(Boolean);
+      printed.push({ runId: id, status, token, printed: textsOf(one.json.output, token) });
       const isStale = stale === true;
       this.#ledger.history.push({
         kind: 'final-run',
-        session: user.notebook!,
+        session: user.sessionId!,
         runId: id,
         status,
         isStale,
@@ -233,9 +250,16 @@ class Simulation {
   }
 }
 
-/** Returns the lines that the cells of a run have printed. */
-function textsOf(output: unknown): string[] {
-  const { parts = [] } = (output ?? {}) as { parts?: { console?: { channel: string; data: string }[] }[] };
+interface ShownPart {
+  readonly console?: readonly { readonly channel: string; readonly data: string }[];
+  readonly markdown?: string;
+}
+
+/** Returns the lines that the cells of a run have printed, and the tokens in the answer of a model. */
+function textsOf(output: unknown, token: string | undefined): string[] {
+  const { parts = [] } = (output ?? {}) as { parts?: readonly ShownPart[] };
+  const answered = parts.flatMap(({ markdown }) => /^It is (\w+)\.$/.exec(markdown ?? '')?.[1] ?? []);
+  if (answered.length > 0 || token?.startsWith('p') === true) return answered;
   return parts
     .flatMap((part) => part.console ?? [])
     .filter(({ channel }) => channel === 'stdout')

@@ -1,9 +1,9 @@
 /** The knowledge of the users of a simulation: the history for `test/faults/judge.ts`, and facts that only a simulation can judge. */
 
-import type { Entry } from '#test/faults/history.ts';
+import { type EndSeen, type Entry, ofKind } from '#test/faults/history.ts';
 import { judge } from '#test/faults/judge.ts';
-import { executionsOf } from '../kernel/scripted-kernel.ts';
-import { type World, world } from '../world/world.ts';
+import { executionsOf } from '../world/executions.ts';
+import { type Life, type World, world } from '../world/world.ts';
 
 /** An event as one subscriber has received it. */
 export interface SeenEvent {
@@ -40,6 +40,20 @@ export interface PrintedRun {
   readonly token: string | undefined;
 }
 
+/** A run that a session has taken, with the times at which it was sent and acknowledged. */
+interface TakenRun {
+  readonly runId: string;
+  readonly session: string;
+  readonly life: Life;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/**
+ * How long after the acknowledgement of its cancellation the code of a run may still begin: a signal and its frame are on the way
+ * (`Nature.signalMs`).
+ */
+const AFTER_CANCEL_MS = 60;
 /** The most characters of an event in a report. */
 const MAX_SHOWN_CHARS = 160;
 
@@ -52,10 +66,30 @@ export class Ledger {
   /** The runs whose cancellation was requested, and the times at which a session's work was. */
   readonly #cancelled = new Set<string>();
   readonly #stopped = new Map<string, number[]>();
+  /** When the cancellation of a run was first acknowledged. */
+  readonly #cancelledAtMs = new Map<string, number>();
+  readonly #taken: TakenRun[] = [];
+  readonly #seenEnds = new Set<string>();
 
   /** The cancellation of a run is about to be requested. */
   noteCancel(runId: string): void {
     this.#cancelled.add(runId);
+  }
+
+  /** The cancellation of a run was acknowledged. */
+  noteCancelled(runId: string): void {
+    if (!this.#cancelledAtMs.has(runId)) this.#cancelledAtMs.set(runId, this.#world.nowMs);
+  }
+
+  /** A session has taken a run, as an answer said. */
+  noteTaken(runId: string, session: string, fromMs: number, life: Life): void {
+    this.#taken.push({ runId, session, life, fromMs, toMs: this.#world.nowMs });
+  }
+
+  /** A subscriber has received the end of a run. */
+  noteEnd(end: EndSeen): void {
+    this.history.push(end);
+    this.#seenEnds.add(`${end.follower} ${end.runId}`);
   }
 
   /** The work of a session is about to be interrupted, or the session closed. */
@@ -67,9 +101,7 @@ export class Ledger {
 
   /** Returns whether a subscriber has received the end of a run. */
   hasSeenEnd(follower: string, runId: string): boolean {
-    return this.history.some(
-      (entry) => entry.kind === 'end-seen' && entry.follower === follower && entry.runId === runId,
-    );
+    return this.#seenEnds.has(`${follower} ${runId}`);
   }
 
   /** An event id never repeats with other content. */
@@ -101,12 +133,57 @@ export class Ledger {
 
   /** Judges everything; the runs are as they are at the very end. */
   judge(runs: readonly PrintedRun[]): void {
-    for (const [token, times] of executionsOf(this.#world)) {
+    for (const [token, { times }] of executionsOf(this.#world)) {
       if (/^[kt]u/.test(token)) this.history.push({ kind: 'executed', token, times });
+      // A model is asked once more after some failures.
+      if (/^pu/.test(token)) this.history.push({ kind: 'executed', token, times: 1 });
     }
     for (const problem of judge(this.history)) this.#world.problem(problem);
     this.#judgeCodes(new Map(runs.map((run) => [run.runId, run])));
     this.#judgeCancellations();
+    this.#judgeLateCode(runs);
+    this.#judgeOrder();
+    this.#judgeStale();
+  }
+
+  /** Code of a run does not begin after its cancellation was acknowledged. */
+  #judgeLateCode(runs: readonly PrintedRun[]): void {
+    const executions = executionsOf(this.#world);
+    for (const { runId, token } of runs) {
+      const beganMs = executions.get(token ?? '')?.lastMs;
+      const cancelledMs = this.#cancelledAtMs.get(runId);
+      if (beganMs !== undefined && cancelledMs !== undefined && beganMs > cancelledMs + AFTER_CANCEL_MS)
+        this.#world.problem(
+          `the code of the run ${runId} began ${Math.round(beganMs - cancelledMs)} ms after its cancellation was acknowledged`,
+        );
+    }
+  }
+
+  /** A session takes a run only when the one before is over, and a crash does not undo that. */
+  #judgeOrder(): void {
+    const taken = new Map(this.#taken.map((run) => [run.runId, run]));
+    for (const { runId, status, from } of ofKind(this.history, 'run-read')) {
+      const run = taken.get(runId);
+      if (status !== 'running' || run === undefined) continue;
+      const next = this.#taken.find(
+        ({ session, life, fromMs, toMs }) =>
+          session === run.session && life === run.life && fromMs > run.toMs && toMs < from,
+      );
+      if (next === undefined) continue;
+      this.#world.problem(
+        `the run ${runId} was read as running after its session had taken the run ${next.runId}`,
+      );
+    }
+  }
+
+  /** A run that a dead server has left ends only by its cancellation. */
+  #judgeStale(): void {
+    const stale = new Set(
+      ofKind(this.history, 'run-read').flatMap((read) => (read.isStale ? read.runId : [])),
+    );
+    for (const { runId, status } of ofKind(this.history, 'final-run'))
+      if (stale.has(runId) && status !== 'cancelled')
+        this.#world.problem(`the run ${runId} was stale, and its end is ${status}`);
   }
 
   /** A run is cancelled only if somebody has asked for that. */

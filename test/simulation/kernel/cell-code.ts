@@ -6,19 +6,23 @@ export type Step =
   | { readonly do: 'print'; readonly text: string }
   | { readonly do: 'sleep'; readonly ms: number }
   | { readonly do: 'fail' }
-  | { readonly do: 'exit' };
+  | { readonly do: 'exit' }
+  | { readonly do: 'deafen' };
 
 const LINES: readonly (readonly [RegExp, (argument: string) => Step])[] = [
   [/^print\("([^"\\]*)"\)$/, (text) => ({ do: 'print', text })],
   [/^__import__\("time"\)\.sleep\(([\d.]+)\)$/, (s) => ({ do: 'sleep', ms: Number(s) * 1000 })],
   [/^raise ValueError\("(no)"\)$/, () => ({ do: 'fail' })],
   [/^__import__\("os"\)\._exit\((7)\)$/, () => ({ do: 'exit' })],
+  [/^exec\("while True:\\n try: (.)/, () => ({ do: 'deafen' })],
 ];
 
 export const print = (text: string): string => `print("${text}")`;
 export const sleep = (ms: number): string => `__import__("time").sleep(${ms / 1000})`;
 export const FAIL = 'raise ValueError("no")';
 export const EXIT = '__import__("os")._exit(7)';
+/** Ignores all interrupts. It ends with its kernel only. */
+export const DEAF = String.raw`exec("while True:\n try: __import__('time').sleep(9)\n except BaseException: pass")`;
 /** Longer than any simulation: it ends with an interrupt only. */
 export const HANG = sleep(10_000_000);
 

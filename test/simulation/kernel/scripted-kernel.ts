@@ -2,6 +2,7 @@
  * A kernel without Python. It answers the frames of the server as the bridge and marimo do (`kernel/bridge.py`, `kernel/interrupts.py`,
  * `kernel/runs.py`), for cells whose code is in `cell-code.ts` and that share no variables. `likeness.test.ts` compares both.
  */
+import { noteExecution } from '../world/executions.ts';
 import { type Life, type Task, type World, world } from '../world/world.ts';
 import { type Step, stepsOf } from './cell-code.ts';
 import { CONTROL, INTERRUPT, LAUNCH } from './frames.ts';
@@ -33,6 +34,8 @@ interface CellRun {
   current: string | undefined;
   steps: Step[];
   isInterrupted: boolean;
+  /** It catches all interrupts. */
+  isDeaf: boolean;
 }
 
 export interface KernelEnds {
@@ -113,6 +116,7 @@ export class ScriptedKernel {
     const run = this.#run;
     if (run === undefined) return;
     this.#raised = this.#current;
+    if (run.isDeaf) return;
     run.isInterrupted = true;
     if (run.current === undefined) return; // the run stops before its next cell
     if (this.#step !== undefined) this.#step.isCancelled = true;
@@ -204,7 +208,15 @@ export class ScriptedKernel {
       else this.#register(cellId, code);
     }
     const waiting = [...this.#cells.keys()].filter((cellId) => cellIds.includes(cellId));
-    const run: CellRun = { command, runId, waiting, current: undefined, steps: [], isInterrupted: false };
+    const run: CellRun = {
+      command,
+      runId,
+      waiting,
+      current: undefined,
+      steps: [],
+      isInterrupted: false,
+      isDeaf: false,
+    };
     this.#run = run;
     this.#sayVariables();
     for (const cellId of waiting) {
@@ -263,6 +275,8 @@ export class ScriptedKernel {
       });
       this.#goOn(run, STEP_MS);
     } else if (step.do === 'exit') this.#ends.exit(7);
+    else if (step.do === 'deafen')
+      run.isDeaf = true; // and nothing follows
     else {
       const data = [{ type: 'exception', exception_type: 'ValueError', msg: 'no', raising_cell: null }];
       this.#endCell(run, 'exception', {
@@ -371,22 +385,4 @@ export class ScriptedKernel {
 
 function stamped({ nowMs }: World, output: object): object {
   return { ...output, timestamp: nowMs / 1000 };
-}
-
-const executions = new WeakMap<World, Map<string, number>>();
-
-/** Returns how often each text was printed by cells of this world: its code has run that often. */
-export function executionsOf(of: World): Map<string, number> {
-  let found = executions.get(of);
-  if (found === undefined) {
-    found = new Map();
-    executions.set(of, found);
-  }
-  return found;
-}
-
-function noteExecution(of: World, text: string): void {
-  const times = executionsOf(of);
-  times.set(text, (times.get(text) ?? 0) + 1);
-  of.trace.add('ran', text);
 }

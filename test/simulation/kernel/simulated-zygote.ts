@@ -27,7 +27,6 @@ const HELLO: HostHello = {
 const FORK_MS = 30;
 const CONNECT_MS = 3;
 const RETRY_MS = 1;
-const SIGNAL_MS = 1;
 const REPORT_MS = 5;
 const FIRST_PID = 100;
 
@@ -82,7 +81,7 @@ export class SimulatedZygote implements Zygote {
   signal(id: string, signal: number): void {
     const child = this.children.get(id);
     if (child === undefined) return;
-    const delayMs = this.#world.ofKernels.next() * SIGNAL_MS;
+    const delayMs = this.#world.ofKernels.next() * this.#world.nature.signalMs;
     this.#world.after(delayMs, () => child.signal(signal), child.life);
   }
 

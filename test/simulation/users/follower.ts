@@ -7,7 +7,15 @@ import type { SimulatedClient } from './client.ts';
 
 interface StreamEvent {
   readonly type: string;
+  readonly resumed?: boolean;
+  readonly missed?: boolean;
   readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** The stream of one session. */
+export interface FollowedStream {
+  readonly sessionId: string;
+  readonly path: string;
 }
 
 /** The number of an event within one stream of one life. */
@@ -25,18 +33,23 @@ export class Follower {
   readonly #ledger: Ledger;
   readonly #name: string;
   readonly #session: string;
+  readonly #path: string;
   readonly #world: World = world();
   readonly #random = world().ofUsers.fork();
   #lastId = '';
   #connection: Connection | undefined;
   #isStopped = false;
   #isResting = false;
+  /** When the present connection had got the state. */
+  #openedAtMs = Number.POSITIVE_INFINITY;
+  #readsSinceMs = 0;
 
-  constructor(client: SimulatedClient, ledger: Ledger, name: string, session: string) {
+  constructor(client: SimulatedClient, ledger: Ledger, name: string, { sessionId, path }: FollowedStream) {
     this.#client = client;
     this.#ledger = ledger;
     this.#name = name;
-    this.#session = session;
+    this.#session = sessionId;
+    this.#path = path;
     this.#connect();
     this.#disturb();
   }
@@ -44,7 +57,14 @@ export class Follower {
   /** From now on nothing disturbs the subscriber. */
   rest(): void {
     this.#isResting = true;
+    this.#readsSinceMs = this.#world.nowMs;
     this.#connection?.setReading(true);
+  }
+
+  /** Returns whether one connection has lived since `sinceMs`, and was read for the last `ms` milliseconds at least. */
+  hasReadSince(sinceMs: number, ms: number): boolean {
+    const isOver = this.#connection?.isOver !== false;
+    return !isOver && this.#openedAtMs < sinceMs && this.#readsSinceMs < this.#world.nowMs - ms;
   }
 
   stop(): void {
@@ -54,14 +74,14 @@ export class Follower {
 
   #connect(): void {
     if (this.#isStopped) return;
-    const reading = new Reading((id, event, raw, isLive) => this.#note(id, event, raw, isLive));
+    this.#openedAtMs = Number.POSITIVE_INFINITY;
+    const reading = new Reading(this.#lastId, (id, event, raw, isLive) => this.#note(id, event, raw, isLive));
     let status = 0;
     const again = () => {
       this.#client.server.forget(connection);
       this.#world.after(5 + this.#random.next() * MAX_PAUSE_MS, () => this.#connect(), OUTSIDE);
     };
-    const path = `/api/v3/notebook-sessions/${this.#session}/events`;
-    const connection: Connection = this.#client.open(path, this.#lastId, {
+    const connection: Connection = this.#client.open(this.#path, this.#lastId, {
       head: (given) => {
         status = given;
       },
@@ -88,7 +108,12 @@ export class Follower {
       } else if (this.#random.is(0.2)) {
         this.#world.count('lagging readers');
         connection.setReading(false);
-        this.#world.after(this.#random.next() * LAG_MS, () => connection.setReading(true), OUTSIDE);
+        this.#readsSinceMs = Number.POSITIVE_INFINITY;
+        const readAgain = () => {
+          this.#readsSinceMs = this.#world.nowMs;
+          connection.setReading(true);
+        };
+        this.#world.after(this.#random.next() * LAG_MS, readAgain, OUTSIDE);
       }
     }
     this.#world.after(this.#random.next() * CUT_EVERY_MS, () => this.#disturb(), OUTSIDE);
@@ -98,9 +123,10 @@ export class Follower {
     if (id !== '') this.#lastId = id;
     this.#world.count('events');
     this.#world.trace.add('event', `${this.#name} ${id} ${raw}`);
+    if (event.type === 'session.replayed') this.#openedAtMs = this.#world.nowMs;
     this.#ledger.noteEvent({ session: this.#session, follower: this.#name, id, raw, isLive });
     if (event.type !== 'run-status' || event.data.status === 'running') return;
-    this.#ledger.history.push({
+    this.#ledger.noteEnd({
       kind: 'end-seen',
       at: this.#world.nowMs,
       follower: this.#name,
@@ -117,8 +143,13 @@ class Reading {
   #rest = '';
   #isLive = false;
   #last: Place | undefined;
+  readonly #lastId: string;
+  /** The last event that was received before, or was sent as missed; undefined when the state replaces all events. */
+  #missed: Place | undefined;
 
-  constructor(note: (id: string, event: StreamEvent, raw: string, isLive: boolean) => void) {
+  /** `lastId` is the last event of the connection before. */
+  constructor(lastId: string, note: (id: string, event: StreamEvent, raw: string, isLive: boolean) => void) {
+    this.#lastId = lastId;
     this.#note = note;
   }
 
@@ -140,10 +171,25 @@ class Reading {
     const event = JSON.parse(raw) as StreamEvent;
     const place = placeOf(id);
     const isMarker = event.type === 'session.replayed';
+    if (!this.#isLive) this.#takeOpening(id, event);
     if (!isMarker && this.#isLive && place !== undefined) this.#requireNext(place);
-    if (isMarker || (this.#isLive && place !== undefined)) this.#last = place;
+    if (isMarker) this.#last = pointOf(id);
+    else if (this.#isLive && place !== undefined) this.#last = place;
     if (isMarker) this.#isLive = true;
     this.#note(id, event, raw, this.#isLive && !isMarker && place !== undefined);
+  }
+
+  /** A connection that goes on where the last one was cut gets all events in between. */
+  #takeOpening(id: string, event: StreamEvent): void {
+    if (event.type === 'session.snapshot' && event.resumed === true) this.#missed = pointOf(this.#lastId);
+    const missed = this.#missed;
+    const place = pointOf(id);
+    if (missed === undefined || place === undefined) return;
+    const isNext = place.epoch === missed.epoch && place.seq === missed.seq + 1;
+    const isEnd = event.type === 'session.replayed';
+    if (event.missed === true && isNext) this.#missed = place;
+    else if (event.missed === true || (isEnd && place.seq !== missed.seq))
+      world().problem(`a subscriber came back with ${missed.epoch}-${missed.seq} and got ${id} next`);
   }
 
   #requireNext(place: Place): void {
@@ -151,6 +197,11 @@ class Reading {
     if (last === undefined || (last.epoch === place.epoch && last.seq + 1 === place.seq)) return;
     world().problem(`a subscriber got the event ${place.epoch}-${place.seq} after ${last.epoch}-${last.seq}`);
   }
+}
+
+/** Returns the event up to which a subscriber has received everything, by the id of any event. */
+function pointOf(id: string): Place | undefined {
+  return placeOf(id.replace(/\.0\.\d+$/, ''));
 }
 
 function placeOf(id: string): Place | undefined {

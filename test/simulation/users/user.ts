@@ -3,11 +3,13 @@
  * must not know more about the server than answers and events.
  */
 
+import type { RunStatus } from '#src/contract/wire/run.ts';
 import type { Ledger } from '../judges/ledger.ts';
-import { EXIT, FAIL, HANG, print, sleep } from '../kernel/cell-code.ts';
+import { DEAF, EXIT, FAIL, HANG, print, sleep } from '../kernel/cell-code.ts';
 import { type Nature, type World, world } from '../world/world.ts';
 import { isAnswer, type Outcome, type SimulatedClient } from './client.ts';
 import { Follower } from './follower.ts';
+import type { SimulatedUser } from './simulated-user.ts';
 
 /** The cells of the notebook. Requests bring the code of the first ones; the last one is edited and runs as it is. */
 const SENT_CELLS = ['a', 'b'] as const;
@@ -20,16 +22,27 @@ const ATTEMPTS = 6;
 const PATIENT_ATTEMPTS = 200;
 const LAST_ATTEMPTS = 80;
 const LAST_PAUSE_MS = 250;
-/** How long after the acceptance of its cancellation a run may still be running: more than the server needs to kill its kernel. */
-const CANCEL_PATIENCE_MS = 8000;
+/** How often a user who waits for the end of a run reads it. */
+const MAX_WATCHES = 25;
+const WATCH_PAUSE_MS = 3;
+/** How many runs a user in a hurry sends while another one may still be running. */
+const MAX_HURRIED = 10;
+/** A subscriber that reads has got the end of a run so long after somebody has read it. */
+const NEWS_PATIENCE_MS = 4000;
+/** The refusal of a request whose key is in use. */
+const IN_PROGRESS = 'idempotency_in_progress';
+/**
+ * How long after the acceptance of its cancellation a run may still be running: more than the server needs to kill its kernel if code ignores
+ * interrupts, and less if none does.
+ */
+const DEAF_PATIENCE_MS = 8000;
+const CANCEL_PATIENCE_MS = 2600;
 
-export class User {
+export class User implements SimulatedUser {
   readonly name: string;
   notebook: string | undefined;
   register: string | undefined;
-  /** Whether its session was opened at least once. */
-  wasOpened = false;
-  /** The runs that the server has acknowledged, and that were not deleted. */
+  #wasOpened = false;
   readonly acknowledged = new Set<string>();
   readonly #client: SimulatedClient;
   readonly #ledger: Ledger;
@@ -41,6 +54,8 @@ export class User {
   readonly #random = world().ofUsers.fork();
   #environment: string | undefined;
   #isOpen = false;
+  /** What the server has acknowledged last of the session; undefined while a request that changes it is under way. */
+  #acknowledgedState: 'open' | 'closed' | undefined;
   #follower: Follower | undefined;
   #recent: string[] = [];
   #count = 0;
@@ -60,11 +75,18 @@ export class User {
     this.#others = others;
   }
 
+  get sessionId(): string | undefined {
+    return this.notebook;
+  }
+
+  get runsPath(): string | undefined {
+    return this.#wasOpened ? `${this.session}/executions` : undefined;
+  }
+
   get session(): string {
     return `/api/v3/notebook-sessions/${this.notebook}`;
   }
 
-  /** The user does nothing until this resolves, because somebody compares what the server says. */
   waitFor(calm: Promise<void>): void {
     this.#calm = calm;
   }
@@ -73,16 +95,13 @@ export class User {
     this.#follower?.stop();
   }
 
-  /**
-   * At the very end, when nothing else happens: the session can be opened and takes a run, whose end reaches the subscriber. Resolves
-   * with what is wrong; undefined when all is well.
-   */
   async useOnceMore(): Promise<string | undefined> {
     const follower = this.#follower;
     if (follower === undefined) return undefined;
     follower.rest();
     let answer: Outcome = 'unknown';
     for (let attempt = 0; attempt < LAST_ATTEMPTS; attempt++) {
+      if (this.#environment === undefined) await this.#createEnvironment();
       if (!this.#isOpen) await this.#open();
       const body = { type: 'cells', cells: [{ cellId: SENT_CELLS[0], code: print(`last-${this.name}`) }] };
       answer = await this.#client.post(`${this.session}/executions`, body);
@@ -90,10 +109,8 @@ export class User {
       if (isAnswer(answer) && answer.status === 202) break;
       await this.#world.sleep(LAST_PAUSE_MS);
     }
-    if (!isAnswer(answer) || answer.status !== 202) {
-      const shown = typeof answer === 'string' ? answer : `${answer.status} ${answer.text}`;
-      return `the session of ${this.name} takes no run any more: ${shown}`;
-    }
+    if (!isAnswer(answer) || answer.status !== 202)
+      return `the session of ${this.name} takes no run any more: ${shownOf(answer)}`;
     const runId = String(answer.json.runId);
     for (let attempt = 0; attempt < LAST_ATTEMPTS; attempt++) {
       const run = await this.#client.get(`/api/v3/runs/${runId}`);
@@ -106,7 +123,6 @@ export class User {
     return `the last run ${runId} of ${this.name} does not end`;
   }
 
-  /** Acts until `isOver` returns true. */
   async live(isOver: () => boolean): Promise<void> {
     while (!isOver()) {
       await this.#world.sleep(-Math.log(1 - this.#random.next()) * this.#nature.thinkMs);
@@ -122,16 +138,29 @@ export class User {
     if (!this.#isOpen) return this.#open();
     if (this.#random.is(this.#nature.bursts)) return this.#burst();
     const dice = this.#random.next();
-    if (dice < 0.38) return this.#execute();
-    if (dice < 0.45) return this.#executePresent();
-    if (dice < 0.6) return this.#cancel(this.#recent.at(-1));
-    if (dice < 0.7) return this.#read();
-    if (dice < 0.82) return this.#edit();
-    if (dice < 0.91) return this.#write();
-    if (dice < 0.93) return this.#interrupt();
-    if (dice < 0.95) return this.#deleteRun();
-    if (dice < 0.97) return this.#sleepAndWake();
+    if (dice < 0.3) return this.#execute();
+    if (dice < 0.36) return this.#executePresent();
+    if (dice < 0.43) return this.#hurry();
+    if (dice < 0.55) return this.#cancel(this.#recent.at(-1));
+    if (dice < 0.62) return this.#read();
+    if (dice < 0.67) return this.#list();
+    if (dice < 0.77) return this.#edit();
+    if (dice < 0.85) return this.#write();
+    if (dice < 0.88) return this.#interrupt();
+    if (dice < 0.9) return this.#deleteRun();
+    if (dice < 0.92) return this.#sleepAndWake();
+    if (dice < 0.95) return this.#useEnvironments();
     return this.#close();
+  }
+
+  async inspect(): Promise<void> {
+    const before = this.#acknowledgedState;
+    if (before === undefined) return;
+    const answer = await this.#client.get(this.session);
+    if (!isAnswer(answer) || this.#acknowledgedState !== before) return;
+    const isOpen = answer.status === 200 && answer.json.status !== 'closed';
+    if (isOpen !== (before === 'open'))
+      this.#complain(`the session of ${this.name}, which was ${before},`, answer);
   }
 
   // ── Beginnings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -158,14 +187,14 @@ export class User {
       '/api/v3/execution-environments',
       {},
       'environmentId',
-      'environment',
+      `environment${++this.#count}`,
     );
   }
 
   /** Creates something once, however often the request has to be sent. Returns a member of the answer. */
   async #created(path: string, body: object, member: string, key: string): Promise<string | undefined> {
     for (let attempt = 0; attempt < PATIENT_ATTEMPTS; attempt++) {
-      const answer = await this.#client.post(path, body, { key: `${this.name}-${key}` });
+      const answer = await this.#postTwice(path, body, `${this.name}-${key}`);
       if (isAnswer(answer) && answer.status === 201) return String(answer.json[member]);
       if (isAnswer(answer)) {
         this.#complain('the creation', answer);
@@ -176,20 +205,48 @@ export class User {
     return undefined;
   }
 
+  /**
+   * Sends a request with a key, now and then twice at once, as a client does that gives up too early. Both name one thing, and none
+   * is refused because of what the other one has begun.
+   */
+  async #postTwice(path: string, body: object, key: string, leavesAfterMs?: number): Promise<Outcome> {
+    if (!this.#random.is(0.15)) return this.#client.post(path, body, { key, leavesAfterMs });
+    const first = this.#client.post(path, body, { key });
+    await this.#world.sleep(this.#random.next() * 3);
+    const answers = await Promise.all([first, this.#client.post(path, body, { key })]);
+    const told = answers.filter(isAnswer);
+    const made = told.find(({ status }) => status < 300);
+    for (const { status, json, text } of made === undefined ? [] : told) {
+      const { runId } = (json.busyWith ?? {}) as { runId?: string };
+      if (status < 300 ? json.id !== made!.json.id : runId !== undefined && runId === made!.json.runId)
+        this.#world.problem(`the key ${key} was answered with ${made!.text} and with ${text}`);
+    }
+    return made ?? told.find(({ json }) => json.code !== IN_PROGRESS) ?? 'unknown';
+  }
+
   async #open(): Promise<void> {
     const body = { notebookId: this.notebook, environmentId: this.#environment };
+    this.#acknowledgedState = undefined;
     const answer = await this.#client.post('/api/v3/notebook-sessions', body);
     if (!isAnswer(answer)) return;
     if (answer.status !== 202 && answer.status !== 409) return this.#complain('the opening', answer);
+    if (answer.status === 202) this.#acknowledgedState = 'open';
     this.#isOpen = true;
-    this.wasOpened = true;
-    this.#follower ??= new Follower(this.#client, this.#ledger, this.name, this.notebook!);
+    this.#wasOpened = true;
+    this.#follower ??= new Follower(this.#client, this.#ledger, this.name, {
+      sessionId: this.notebook!,
+      path: `${this.session}/events`,
+    });
   }
 
   async #close(): Promise<void> {
     this.#ledger.noteStop(this.notebook!);
+    this.#acknowledgedState = undefined;
     const answer = await this.#client.ask('DELETE', this.session);
-    if (isAnswer(answer) && answer.status === 200) this.#isOpen = false;
+    if (isAnswer(answer) && answer.status === 200) {
+      this.#isOpen = false;
+      this.#acknowledgedState = 'closed';
+    }
     this.#requireSound('the closing', answer);
   }
 
@@ -197,6 +254,25 @@ export class User {
     this.#requireSound('the hibernation', await this.#client.post(`${this.session}/hibernate`, {}));
     await this.#world.sleep(this.#random.next() * this.#nature.thinkMs);
     this.#requireSound('the waking', await this.#client.post(`${this.session}/wake`, {}));
+  }
+
+  /** Closes an environment that is in use, and opens and closes one that is not. */
+  async #useEnvironments(): Promise<void> {
+    const path = '/api/v3/execution-environments';
+    const used = await this.#client.ask('DELETE', `${path}/${this.#environment}`);
+    if (isAnswer(used) && used.status !== 409 && this.#acknowledgedState === 'open')
+      this.#complain('the closing of an environment in use', used);
+    if (isAnswer(used) && used.status < 300) this.#environment = undefined;
+    const made = await this.#client.post(path, {});
+    if (!isAnswer(made) || made.status !== 201) return;
+    const one = `${path}/${String(made.json.environmentId)}`;
+    const closed = await this.#client.ask('DELETE', one);
+    if (!isAnswer(closed)) return;
+    if (closed.status >= 300) return this.#complain('the closing of an empty environment', closed);
+    const body = { notebookId: this.notebook, environmentId: made.json.environmentId };
+    const refused = await this.#client.post('/api/v3/notebook-sessions', body);
+    if (isAnswer(refused) && refused.status < 300)
+      this.#complain('the opening in a closed environment', refused);
   }
 
   // ── Runs ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -215,14 +291,18 @@ export class User {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const fromMs = this.#world.nowMs;
       const leavesAfterMs = this.#random.is(0.05) ? this.#random.next() * 10 : undefined;
-      const outcome = await this.#client.post(`${this.session}/executions`, body, { key, leavesAfterMs });
+      const path = `${this.session}/executions`;
+      const outcome = await (key === undefined
+        ? this.#client.post(path, body, { leavesAfterMs })
+        : this.#postTwice(path, body, key, leavesAfterMs));
       const span = { from: fromMs, to: this.#world.nowMs };
       const submission = { kind: 'submission', session: this.notebook!, token, ...span } as const;
       if (isAnswer(outcome) && outcome.status === 202) {
         known();
-        const runId = this.#accepted(outcome.json.runId);
+        const runId = this.#accepted(outcome.json.runId, attempt === 0 ? fromMs : undefined);
         this.#ledger.history.push({ ...submission, key: key ?? token, answer: { runId } });
         if (cancels) await this.#cancelSoon(runId);
+        else if (this.#random.is(0.3)) await this.#watch(runId);
         return;
       }
       if (isAnswer(outcome)) return this.#requireExpected('a run', outcome);
@@ -240,21 +320,68 @@ export class User {
     const outcome = await this.#client.post(`${this.session}/executions`, body);
     if (!isAnswer(outcome)) return;
     if (outcome.status !== 202) return this.#requireExpected('a run', outcome);
-    const runId = this.#accepted(outcome.json.runId);
+    const runId = this.#accepted(outcome.json.runId, fromMs);
     this.#ledger.notePresentRun(runId, this.#cell(EDITED_CELL), fromMs);
     if (this.#random.is(0.3)) await this.#cancelSoon(runId);
   }
 
   #shape(): string {
     const quick = ['', '', sleep(5), sleep(40), sleep(300), HANG, HANG, `${sleep(20)}\n${sleep(20)}`, FAIL];
+    if (this.#nature.deaf && this.#random.is(0.05)) return DEAF;
     return this.#random.is(0.02) ? EXIT : this.#random.pick(quick);
   }
 
-  #accepted(given: unknown): string {
+  /** `fromMs` is missing when an answer may repeat that of an earlier life. */
+  #accepted(given: unknown, fromMs?: number): string {
     const runId = String(given);
+    if (fromMs !== undefined) this.#ledger.noteTaken(runId, this.notebook!, fromMs, this.#client.server.life);
     this.acknowledged.add(runId);
     this.#recent = [...this.#recent.slice(1 - RECENT_RUNS), runId];
     return runId;
+  }
+
+  /** Reads a run again and again until it has ended, and soon afterwards sees its end in the stream. */
+  async #watch(runId: string): Promise<void> {
+    for (let left = MAX_WATCHES; left > 0; left--) {
+      const fromMs = this.#world.nowMs;
+      const status = await this.#readRun(runId);
+      if (status !== 'running') {
+        if (status !== undefined) this.#expectNews(runId, fromMs);
+        return;
+      }
+      await this.#world.sleep(this.#random.next() * WATCH_PAUSE_MS);
+    }
+  }
+
+  /** A subscriber that has been there since before the end gets it. */
+  #expectNews(runId: string, beganMs: number): void {
+    const follower = this.#follower;
+    const { life } = this.#client.server;
+    const isReading = () => follower?.hasReadSince(beganMs - NEWS_PATIENCE_MS, NEWS_PATIENCE_MS) === true;
+    this.#world.after(NEWS_PATIENCE_MS, () => {
+      if (this.#client.server.up !== life || !isReading()) return;
+      if (!this.#ledger.hasSeenEnd(this.name, runId))
+        this.#world.problem(
+          `the end of the run ${runId} has not reached the subscriber ${this.name}, who reads`,
+        );
+    });
+  }
+
+  /** Sends one run after the other until the session takes one, while the run before ends, or is cancelled. */
+  async #hurry(): Promise<void> {
+    const before = this.#recent.at(-1);
+    const acts: Promise<void>[] = [this.#execute(false)];
+    const cancelsAt = this.#random.below(MAX_HURRIED * 2);
+    for (let sent = 0; sent < MAX_HURRIED; sent++) {
+      await this.#world.sleep(this.#random.next() * 3);
+      const last = this.#recent.at(-1);
+      if (sent === cancelsAt) acts.push(this.#cancel(last));
+      acts.push(this.#execute(false));
+      if (last !== before && this.#random.is(0.3)) acts.push(this.#readRun(last!).then(() => undefined));
+      if (this.#recent.at(-1) !== last && last !== undefined)
+        acts.push(this.#readRun(last).then(() => undefined));
+    }
+    await Promise.all(acts);
   }
 
   async #cancelSoon(runId: string): Promise<void> {
@@ -270,19 +397,23 @@ export class User {
     if (!isAnswer(answer)) return;
     this.#ledger.history.push({ kind: 'cancel', runId, from: fromMs, to: this.#world.nowMs });
     this.#requireSound('a cancellation', answer);
-    if (answer.status === 202) this.#expectEnd(runId);
+    if (answer.status !== 202) return;
+    this.#ledger.noteCancelled(runId);
+    this.#expectEnd(runId);
+    if (this.#random.is(0.2)) await this.#watch(runId);
   }
 
   /** A cancelled run ends soon, unless the server does not live that long. */
   #expectEnd(runId: string): void {
     const { server } = this.#client;
     const { life } = server;
-    this.#world.after(CANCEL_PATIENCE_MS, () => {
+    const patienceMs = this.#nature.deaf ? DEAF_PATIENCE_MS : CANCEL_PATIENCE_MS;
+    this.#world.after(patienceMs, () => {
       if (server.up !== life) return;
       void this.#client.get(`/api/v3/runs/${runId}`).then((answer) => {
         if (!isAnswer(answer) || server.up !== life || answer.json.status !== 'running') return;
         this.#world.problem(
-          `the run ${runId} still runs ${CANCEL_PATIENCE_MS / 1000} s after its cancellation was accepted`,
+          `the run ${runId} still runs ${patienceMs / 1000} s after its cancellation was accepted`,
         );
       });
     });
@@ -297,10 +428,18 @@ export class User {
     const all = [...this.acknowledged];
     if (all.length === 0) return;
     const runId = this.#random.is(0.5) ? (this.#recent.at(-1) ?? all[0]!) : this.#random.pick(all);
+    await this.#readRun(runId);
+  }
+
+  /** Resolves with the status of a run; undefined when it is not known. A run that is stale is cancelled. */
+  async #readRun(runId: string): Promise<RunStatus | undefined> {
     const fromMs = this.#world.nowMs;
     const answer = await this.#client.get(`/api/v3/runs/${runId}`);
-    if (!isAnswer(answer) || !this.acknowledged.has(runId)) return;
-    if (answer.status !== 200) return this.#complain(`the acknowledged run ${runId}`, answer);
+    if (!isAnswer(answer) || !this.acknowledged.has(runId)) return undefined;
+    if (answer.status !== 200) {
+      this.#complain(`the acknowledged run ${runId}`, answer);
+      return undefined;
+    }
     const status = answer.json.status as 'running' | 'completed' | 'failed' | 'cancelled';
     const span = { from: fromMs, to: this.#world.nowMs };
     this.#ledger.history.push({
@@ -310,6 +449,21 @@ export class User {
       isStale: answer.json.stale === true,
       ...span,
     });
+    if (answer.json.stale === true && this.#random.is(0.5)) await this.#cancel(runId);
+    return status;
+  }
+
+  /** Looks at the first page of the session's runs: at most one of them is running. */
+  async #list(): Promise<void> {
+    const fromMs = this.#world.nowMs;
+    const answer = await this.#client.get(`${this.session}/executions`, 'limit=20');
+    if (!isAnswer(answer) || answer.status !== 200) return;
+    const items = answer.json.items as { id: string; status: RunStatus; stale?: boolean }[];
+    const span = { from: fromMs, to: this.#world.nowMs };
+    for (const { id: runId, status, stale } of items)
+      this.#ledger.history.push({ kind: 'run-read', runId, status, isStale: stale === true, ...span });
+    const running = items.filter(({ status, stale }) => status === 'running' && stale !== true);
+    if (running.length > 1) this.#complain('the list of runs, of which several are running,', answer);
   }
 
   /** Deletes a run that has no key and whose end nobody waits for. */
@@ -372,14 +526,33 @@ export class User {
     const token = `w${this.name}x${++this.#count}`;
     const fromMs = this.#world.nowMs;
     const serialization = { app: { options: { app_title: token } }, cells: [] };
-    const outcome = await this.#client.ask('PATCH', path, {
+    const writing = this.#client.ask('PATCH', path, {
       body: { expectedUpdatedAt: expected, serialization },
     });
+    const reads = this.#random.is(0.4) ? [this.#readRegister(register), this.#readRegister(register)] : [];
+    const outcome = await writing;
+    await Promise.all(reads);
     if (outcome === 'refused') return;
     const answer = writeAnswer(outcome);
     if (answer === undefined) return this.#complain('a write', outcome);
     const span = { from: fromMs, to: this.#world.nowMs };
     this.#ledger.history.push({ kind: 'register-write', register, expected, token, answer, ...span });
+  }
+
+  /** Reads a register soon, while a write of it is under way. */
+  async #readRegister(register: string): Promise<void> {
+    await this.#world.sleep(this.#random.next() * 5);
+    const fromMs = this.#world.nowMs;
+    const read = await this.#client.get(`/api/v3/notebooks/${register}`);
+    if (!isAnswer(read) || read.status !== 200 || titleOf(read.json) === FIRST_TITLE) return;
+    this.#ledger.history.push({
+      kind: 'register-read',
+      register,
+      version: String(read.json.updatedAt),
+      token: titleOf(read.json),
+      from: fromMs,
+      to: this.#world.nowMs,
+    });
   }
 
   // ── Complaints ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -401,9 +574,13 @@ export class User {
   }
 
   #complain(what: string, outcome: Outcome): void {
-    const shown = typeof outcome === 'string' ? outcome : `${outcome.status} ${outcome.text}`;
+    const shown = shownOf(outcome);
     this.#world.problem(`${what} was answered with ${shown}`);
   }
+}
+
+function shownOf(outcome: Outcome): string {
+  return typeof outcome === 'string' ? outcome : `${outcome.status} ${outcome.text}`;
 }
 
 function isAbout(entry: object, runId: string): boolean {

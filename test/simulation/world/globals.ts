@@ -4,8 +4,6 @@ import { EPOCH_MS, type Task, type World, world } from './world.ts';
 
 /** The longest delay of a timer of Node.js, in milliseconds. A longer one counts as 1. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
-/** The time that one look at a clock takes. */
-const LOOK_MS = 0.001;
 
 type Callback = (...args: unknown[]) => void;
 
@@ -114,7 +112,7 @@ class WorldDate extends real.Date {
 /** Replaces the globals. Call it before anything else of this process uses them. */
 export function installGlobals(): void {
   Object.assign(globalThis, timers, { Date: WorldDate });
-  const look = () => (world().nowMs += LOOK_MS);
+  const look = () => world().look();
   Object.defineProperties(performance, {
     now: { value: look, configurable: true },
     timeOrigin: { value: EPOCH_MS, configurable: true },

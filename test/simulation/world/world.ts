@@ -45,6 +45,14 @@ export interface Nature {
   readonly crashEveryMs: number;
   /** How many callbacks one turn of the event loop may take before its `setImmediate` phase. */
   readonly crowd: number;
+  /** The most that a signal takes to a kernel: a kernel host that forks hands it on later. */
+  readonly signalMs: number;
+  /** The most that passes between two looks at a clock within one task. On a slow machine, slices of work end early. */
+  readonly lookMs: number;
+  /** Whether users run code that ignores interrupts, so that kernels are killed. */
+  readonly deaf: boolean;
+  /** How many users talk with agents. */
+  readonly talkers: number;
 }
 
 /** The longest time of a task of which nobody knows better. A server of this project has turns of some ten microseconds. */
@@ -106,6 +114,12 @@ export class World {
   /** Counts something that happened, for the report. */
   count(what: string, times = 1): void {
     this.counts.set(what, (this.counts.get(what) ?? 0) + times);
+  }
+
+  /** Returns the time at one look at a clock, which takes time itself. */
+  look(): number {
+    this.nowMs += this.nature.lookMs * (this.nature.lookMs > MAX_TURN_MS ? this.#ofTurns.next() : 1);
+    return this.nowMs;
   }
 
   problem(text: string): void {
@@ -259,6 +273,10 @@ function natureOf(random: SeededRandom): Nature {
     bursts: random.pick([0, 0.1, 0.3]),
     crashEveryMs: random.pick([1500, 6000, 6000, 20_000]),
     crowd: random.pick([1, 1, 2, 8]),
+    signalMs: random.pick([1, 1, 30]),
+    lookMs: random.pick([0.001, 0.001, 0.001, 1]),
+    deaf: random.is(0.2),
+    talkers: random.pick([0, 0, 1, 2]),
   };
 }
 

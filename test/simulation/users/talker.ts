@@ -1,0 +1,244 @@
+/** A user who talks with an agent: prompts with and without keys, cancels, closes the conversation and opens it again. */
+import type { RunStatus } from '#src/contract/wire/run.ts';
+import type { Ledger } from '../judges/ledger.ts';
+import { type Nature, type World, world } from '../world/world.ts';
+import { isAnswer, type Outcome, type SimulatedClient } from './client.ts';
+import { Follower } from './follower.ts';
+import { type Behaviour, promptText } from './prompt-text.ts';
+import type { SimulatedUser } from './simulated-user.ts';
+
+const SESSIONS = '/api/v3/agent-sessions';
+const SHAPES: readonly Behaviour[] = ['say', 'say', 'say', 'work', 'work', 'hang', 'hang', 'break', 'refuse'];
+/** Answers to a prompt or a cancellation that a user has to expect. */
+const EXPECTED = new Set([202, 404, 409, 429]);
+const ATTEMPTS = 6;
+const LAST_ATTEMPTS = 80;
+const LAST_PAUSE_MS = 250;
+
+export class Talker implements SimulatedUser {
+  readonly name: string;
+  readonly acknowledged = new Set<string>();
+  readonly #client: SimulatedClient;
+  readonly #ledger: Ledger;
+  readonly #world: World = world();
+  readonly #nature: Nature = world().nature;
+  readonly #random = world().ofUsers.fork();
+  #environment: string | undefined;
+  #conversation: string | undefined;
+  #isOpen = false;
+  #follower: Follower | undefined;
+  #last: string | undefined;
+  #count = 0;
+  #calm: Promise<void> | undefined;
+
+  constructor(client: SimulatedClient, ledger: Ledger, name: string) {
+    this.#client = client;
+    this.#ledger = ledger;
+    this.name = name;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#conversation;
+  }
+
+  get runsPath(): string | undefined {
+    return this.#conversation && `${this.#path}/runs`;
+  }
+
+  get #path(): string {
+    return `${SESSIONS}/${this.#conversation}`;
+  }
+
+  waitFor(calm: Promise<void>): void {
+    this.#calm = calm;
+  }
+
+  stopFollowing(): void {
+    this.#follower?.stop();
+  }
+
+  async live(isOver: () => boolean): Promise<void> {
+    while (!isOver()) {
+      await this.#world.sleep(-Math.log(1 - this.#random.next()) * this.#nature.thinkMs);
+      await this.#calm;
+      if (!isOver()) await this.#act();
+    }
+  }
+
+  async #act(): Promise<void> {
+    if (this.#environment === undefined) return this.#createEnvironment();
+    if (!this.#isOpen) return this.#open();
+    const dice = this.#random.next();
+    if (dice < 0.55) return this.#prompt(this.#random.pick(SHAPES));
+    if (dice < 0.75) return this.#cancel(this.#last);
+    if (dice < 0.9) return this.#read();
+    if (dice < 0.93) return this.#close();
+    return this.#openAgain();
+  }
+
+  async #createEnvironment(): Promise<void> {
+    const key = `${this.name}-environment`;
+    const answer = await this.#client.post('/api/v3/execution-environments', {}, { key });
+    if (isAnswer(answer) && answer.status === 201) this.#environment = String(answer.json.environmentId);
+  }
+
+  async #open(): Promise<void> {
+    const id = this.#conversation === undefined ? {} : { id: this.#conversation };
+    const key = this.#conversation === undefined ? { key: `${this.name}-conversation` } : {};
+    const answer = await this.#client.post(SESSIONS, { environmentId: this.#environment, ...id }, key);
+    if (!isAnswer(answer)) return;
+    if (answer.status !== 200 && answer.status !== 201) return this.#complain('the opening', answer);
+    this.#conversation = String(answer.json.sessionId);
+    this.#isOpen = true;
+    this.#follower ??= new Follower(this.#client, this.#ledger, this.name, {
+      sessionId: this.#conversation,
+      path: `${this.#path}/events`,
+    });
+  }
+
+  /** Opens what is open already. */
+  async #openAgain(): Promise<void> {
+    if (this.#conversation !== undefined) await this.#open();
+  }
+
+  async #close(): Promise<void> {
+    this.#ledger.noteStop(this.#conversation!);
+    const answer = await this.#client.ask('DELETE', this.#path);
+    if (isAnswer(answer) && answer.status < 300) this.#isOpen = false;
+    this.#requireSound('the closing', answer);
+  }
+
+  /** Asks something. With a key it is sent again until there is an answer. */
+  async #prompt(behaviour: Behaviour): Promise<void> {
+    const hasKey = this.#random.is(0.6);
+    const token = `p${this.name}x${++this.#count}`;
+    const key = hasKey ? `${this.name}-${this.#count}` : undefined;
+    const timeoutS = this.#random.is(0.05) ? 1 : undefined;
+    const body = { prompt: promptText({ behaviour, token }), ...(timeoutS && { timeoutS }) };
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const fromMs = this.#world.nowMs;
+      const leavesAfterMs = this.#random.is(0.05) ? this.#random.next() * 10 : undefined;
+      const outcome = await this.#client.post(`${this.#path}/runs`, body, { key, leavesAfterMs });
+      const span = { from: fromMs, to: this.#world.nowMs };
+      const submission = { kind: 'submission', session: this.#conversation!, token, ...span } as const;
+      if (isAnswer(outcome) && outcome.status === 202) {
+        const runId = String(outcome.json.runId);
+        this.acknowledged.add(runId);
+        this.#last = runId;
+        if (attempt === 0)
+          this.#ledger.noteTaken(runId, this.#conversation!, fromMs, this.#client.server.life);
+        this.#ledger.history.push({ ...submission, key: key ?? token, answer: { runId } });
+        if (this.#random.is(0.3)) await this.#cancelSoon(runId);
+        return;
+      }
+      if (isAnswer(outcome)) {
+        if (outcome.json.code === 'session_closed') this.#isOpen = false;
+        if (!EXPECTED.has(outcome.status)) this.#complain('a prompt', outcome);
+        return;
+      }
+      this.#ledger.history.push({ ...submission, key: key ?? token, answer: 'unknown' });
+      if (key === undefined) return;
+      await this.#world.sleep(20 + this.#random.next() * 300);
+      await this.#calm;
+    }
+  }
+
+  async #cancelSoon(runId: string): Promise<void> {
+    await this.#world.sleep(this.#random.next() * 30);
+    await this.#cancel(runId);
+  }
+
+  async #cancel(runId: string | undefined): Promise<void> {
+    if (runId === undefined) return;
+    this.#ledger.noteCancel(runId);
+    const answer = await this.#client.post(`/api/v3/runs/${runId}/cancel`, {});
+    if (isAnswer(answer) && answer.status === 202) this.#ledger.noteCancelled(runId);
+    this.#requireSound('a cancellation', answer);
+  }
+
+  async #read(): Promise<void> {
+    const all = [...this.acknowledged];
+    if (all.length === 0) return;
+    const runId = this.#random.is(0.6) ? all.at(-1)! : this.#random.pick(all);
+    const fromMs = this.#world.nowMs;
+    const answer = await this.#client.get(`/api/v3/runs/${runId}`);
+    if (!isAnswer(answer)) return;
+    if (answer.status !== 200) return this.#complain(`the acknowledged run ${runId}`, answer);
+    const isStale = answer.json.stale === true;
+    this.#ledger.history.push({
+      kind: 'run-read',
+      runId,
+      status: answer.json.status as RunStatus,
+      isStale,
+      from: fromMs,
+      to: this.#world.nowMs,
+    });
+    if (isStale && this.#random.is(0.5)) await this.#cancel(runId);
+  }
+
+  /** A conversation that was opened is there after a restart. */
+  async inspect(): Promise<void> {
+    if (this.#conversation === undefined) return;
+    const answer = await this.#client.get(this.#path);
+    if (isAnswer(answer) && answer.status !== 200)
+      this.#complain('the conversation, after a restart,', answer);
+  }
+
+  async useOnceMore(): Promise<string | undefined> {
+    const follower = this.#follower;
+    if (follower === undefined) return undefined;
+    follower.rest();
+    const token = `p${this.name}last`;
+    let answer: Outcome = 'unknown';
+    for (let attempt = 0; attempt < LAST_ATTEMPTS; attempt++) {
+      if (!this.#isOpen) await this.#open();
+      answer = await this.#client.post(`${this.#path}/runs`, {
+        prompt: promptText({ behaviour: 'say', token }),
+      });
+      if (isAnswer(answer) && answer.json.code === 'session_closed') this.#isOpen = false;
+      if (isAnswer(answer) && answer.status === 202) break;
+      await this.#world.sleep(LAST_PAUSE_MS);
+    }
+    if (!isAnswer(answer) || answer.status !== 202)
+      return `the conversation of ${this.name} takes no prompt any more: ${JSON.stringify(answer)}`;
+    const runId = String(answer.json.runId);
+    for (let attempt = 0; attempt < LAST_ATTEMPTS; attempt++) {
+      await this.#world.sleep(LAST_PAUSE_MS);
+      if (this.#ledger.hasSeenEnd(this.name, runId)) return this.#wrongInEntries();
+    }
+    return `the end of the prompt ${runId} does not reach the subscriber ${this.name}`;
+  }
+
+  /** Each prompt is in the conversation at most once, and a completed one has its answer. */
+  async #wrongInEntries(): Promise<string | undefined> {
+    const texts: { readonly role: string; readonly text: string }[] = [];
+    for (let after = ''; ; ) {
+      const page = await this.#client.get(`${this.#path}/entries`, `limit=100${after}`);
+      if (!isAnswer(page) || page.status !== 200) return `the entries of ${this.name} cannot be listed`;
+      for (const entry of page.json.items as { role: string }[])
+        texts.push({ role: entry.role, text: JSON.stringify(entry) });
+      const { nextCursor } = page.json;
+      if (typeof nextCursor !== 'string') break;
+      after = `&after=${encodeURIComponent(nextCursor)}`;
+    }
+    for (let number = 1; number <= this.#count; number++) {
+      const form = new RegExp(`\\bp${this.name}x${number}\\b`);
+      const asked = texts.filter(({ role, text }) => role === 'user' && form.test(text));
+      if (asked.length > 1)
+        return `the conversation of ${this.name} has the prompt ${number} ${asked.length} times`;
+    }
+    const isAnswered = texts.some(
+      ({ role, text }) => role === 'assistant' && text.includes(`p${this.name}last`),
+    );
+    return isAnswered ? undefined : `the last answer is not in the conversation of ${this.name}`;
+  }
+
+  #requireSound(what: string, outcome: Outcome): void {
+    if (isAnswer(outcome) && outcome.status >= 500) this.#complain(what, outcome);
+  }
+
+  #complain(what: string, outcome: Outcome): void {
+    const shown = typeof outcome === 'string' ? outcome : `${outcome.status} ${outcome.text}`;
+    this.#world.problem(`${what} was answered with ${shown}`);
+  }
+}
