@@ -55,6 +55,27 @@ test('each of several workers has its share of the connections, and at least one
   );
 });
 
+test('requests without a token are counted by limits of their own', () => {
+  const clock = { now: 0 };
+  const limits = { free: 20, perS: 10, refusal: 'Too many.' };
+  const throttle = new AuthThrottle(() => clock.now, 1, limits);
+  const refusalOf = (address: string) => {
+    try {
+      throttle.count(address);
+      return undefined;
+    } catch (error) {
+      assert.ok(error instanceof AppError);
+      return `${error.code} ${error.extras.headers?.['retry-after']} ${error.message}`;
+    }
+  };
+  for (let count = 0; count < limits.free; count++) assert.equal(refusalOf('10.0.0.1'), undefined);
+  assert.equal(refusalOf('10.0.0.1'), 'too_many_attempts 1 Too many.');
+  assert.equal(refusalOf('10.0.0.2'), undefined, 'another address has a bucket of its own');
+  clock.now = 1;
+  for (let count = 0; count < limits.perS - 1; count++) assert.equal(refusalOf('10.0.0.1'), undefined);
+  assert.equal(refusalOf('10.0.0.1'), 'too_many_attempts 1 Too many.');
+});
+
 test('an IPv6 network counts as one address, and an IPv4 address is the same in both spellings', () => {
   const { guard, tryFrom } = guardAt({ now: 0 });
   for (const address of ['2001:db8:0:1::1', '2001:db8:0:1::2', '::ffff:10.0.0.1', '10.0.0.1'])

@@ -1,7 +1,7 @@
 /**
  * Slows down clients that guess access tokens. Wrong tokens are counted for each client address in a leaky bucket that loses one
  * per second: the first 50 get the usual 401, further ones get 429 with a growing `retry-after`. A valid token is never delayed,
- * however many wrong ones came from its address.
+ * however many wrong ones came from its address. Requests that need no token are counted likewise, by limits of their own.
  *
  * The throttle remembers at most 10,000 addresses and first forgets those whose last wrong token is the oldest. Each worker
  * counts for itself, and allows its share of the limit.
@@ -9,7 +9,20 @@
 import { AppError } from '#src/base/errors/errors.ts';
 import { networkOf } from '#src/base/net/ip-address.ts';
 
-const MAX_FREE_ATTEMPTS = 50;
+/** What a throttle allows one address. */
+export interface ThrottleLimits {
+  /** How many attempts it has at once. */
+  readonly free: number;
+  /** How many more it has each second. */
+  readonly perS: number;
+  readonly refusal: string;
+}
+
+const WRONG_TOKENS: ThrottleLimits = {
+  free: 50,
+  perS: 1,
+  refusal: 'Too many wrong access tokens came from your address.',
+};
 const MAX_WAIT_S = 60;
 const MAX_ADDRESSES = 10_000;
 
@@ -22,13 +35,15 @@ export class AuthThrottle {
   readonly #nowS: () => number;
   readonly #buckets = new Map<string, Bucket>();
   readonly #workers: number;
+  readonly #limits: ThrottleLimits;
   readonly #maxFreeAttempts: number;
 
   /** `nowS` returns seconds of a clock that never goes back. Each of `workers` processes has its own throttle. */
-  constructor(nowS: () => number = () => performance.now() / 1000, workers = 1) {
+  constructor(nowS: () => number = () => performance.now() / 1000, workers = 1, limits = WRONG_TOKENS) {
     this.#nowS = nowS;
     this.#workers = workers;
-    this.#maxFreeAttempts = Math.max(1, Math.floor(MAX_FREE_ATTEMPTS / workers));
+    this.#limits = limits;
+    this.#maxFreeAttempts = Math.max(1, Math.floor(limits.free / workers));
   }
 
   /** How many addresses are remembered. */
@@ -41,12 +56,24 @@ export class AuthThrottle {
    * `too_many_attempts` once the address has used up its free attempts.
    */
   recordFailure(address: string, refusal: AppError): AppError {
+    return this.#add(address) ?? refusal;
+  }
+
+  /** Counts a request that needs no token. Throws `too_many_attempts` once its address has used up its free attempts. */
+  count(address: string): void {
+    const refusal = this.#add(address);
+    if (refusal !== undefined) throw refusal;
+  }
+
+  /** Counts an attempt, and returns its refusal when there were too many. */
+  #add(address: string): AppError | undefined {
+    const { perS, refusal } = this.#limits;
     const key = networkOf(address);
     const atS = this.#nowS();
     const last = this.#buckets.get(key);
-    const lost = last === undefined ? 0 : (atS - last.atS) / this.#workers;
+    const lost = last === undefined ? 0 : ((atS - last.atS) * perS) / this.#workers;
     const left = last === undefined ? 0 : Math.max(0, last.level - lost);
-    const level = Math.min(left + 1, this.#maxFreeAttempts + MAX_WAIT_S / this.#workers);
+    const level = Math.min(left + 1, this.#maxFreeAttempts + (MAX_WAIT_S * perS) / this.#workers);
     this.#buckets.delete(key); // A map keeps insertion order: this makes the bucket the newest.
     this.#buckets.set(key, { level, atS });
     if (this.#buckets.size > MAX_ADDRESSES) {
@@ -55,9 +82,8 @@ export class AuthThrottle {
         break;
       }
     }
-    if (level <= this.#maxFreeAttempts) return refusal;
-    return new AppError('too_many_attempts', 'Too many wrong access tokens came from your address.', {
-      headers: { 'retry-after': String(Math.ceil((level - this.#maxFreeAttempts) * this.#workers)) },
-    });
+    if (level <= this.#maxFreeAttempts) return undefined;
+    const waitS = Math.ceil(((level - this.#maxFreeAttempts) * this.#workers) / perS);
+    return new AppError('too_many_attempts', refusal, { headers: { 'retry-after': String(waitS) } });
   }
 }

@@ -2,7 +2,7 @@ import { AppError } from '#src/base/errors/errors.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import type { CommandLineSignIns } from '#src/people/auth/command-line-sign-ins.ts';
-import { AuthThrottle } from '../edge/auth-throttle.ts';
+import { AuthThrottle, type ThrottleLimits } from '../edge/auth-throttle.ts';
 import { publicOriginOf } from '../edge/origin.ts';
 import { json, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
@@ -11,9 +11,20 @@ export interface CommandLineSignInRoutesOptions {
   readonly commandLines: CommandLineSignIns;
   readonly audit: AuditTrail;
   readonly publicUrl: string | undefined;
+  /** How many processes serve: see `AuthThrottle`. */
+  readonly workers: number;
 }
 
 const INTERVAL_S = 2;
+/**
+ * The requests of programs from one address. Ten programs may wait there, each of which asks every two seconds; strangers could ask
+ * without end, and each question is a shared turn of all workers.
+ */
+const REQUESTS: ThrottleLimits = {
+  free: 200,
+  perS: 10,
+  refusal: 'Too many requests of command lines that sign in came from your address.',
+};
 
 const COMMON = {
   tags: ['Identity'],
@@ -31,8 +42,15 @@ export function commandLineSignInRoutes({
   commandLines,
   audit,
   publicUrl,
+  workers,
 }: CommandLineSignInRoutesOptions): readonly Route[] {
-  const throttle = new AuthThrottle();
+  const throttle = new AuthThrottle(undefined, workers);
+  const requests = new AuthThrottle(undefined, workers, REQUESTS);
+  /** Refuses a request before its shared turn. */
+  const prepare = ({ remoteAddress }: { readonly remoteAddress: string }) => {
+    requests.count(remoteAddress);
+    return undefined;
+  };
   /**
    * Returns the result of `use`. A wrong code is counted against the client address that sent it.
    */
@@ -51,6 +69,7 @@ export function commandLineSignInRoutes({
       summary: 'Begin to sign in with a command line',
       access: 'public',
       errors: ['too_many_attempts'],
+      prepare,
       handle({ body, headers, remoteAddress }) {
         const begun = commandLines.begin({ machine: body.machine, address: remoteAddress });
         const base =
@@ -63,6 +82,8 @@ export function commandLineSignInRoutes({
       ...COMMON,
       summary: 'Fetch the outcome of signing in with a command line',
       access: 'public',
+      errors: ['too_many_attempts'],
+      prepare,
       handle({ body, remoteAddress, requestId }) {
         const outcome = commandLines.fetch(body.secret);
         if (outcome.status !== 'confirmed') return ok({ status: outcome.status });

@@ -23,6 +23,8 @@ export interface SignInRoutesOptions {
   /** Signing in with the identity provider; undefined when the settings name none. */
   readonly provider: ProviderSignIn | undefined;
   readonly log: Pick<Log, 'warn'>;
+  /** How many processes serve: see `AuthThrottle`. */
+  readonly workers: number;
 }
 
 /**
@@ -55,8 +57,9 @@ export function signInRoutes({
   publicUrl,
   provider,
   log,
+  workers,
 }: SignInRoutesOptions): readonly Route[] {
-  const throttle = new AuthThrottle();
+  const throttle = new AuthThrottle(undefined, workers);
   const addresses = new WeakMap<object, string | undefined>();
   /**
    * Records the start or the end of a session in the audit of the workspaces that its user can

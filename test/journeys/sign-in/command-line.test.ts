@@ -133,3 +133,12 @@ test('at most ten command lines of one address wait at once, and wrong codes are
     ({ status } = await fetch(`${baseUrl}/sign-in/command-line/BCDF-BCDF`, { headers: session }));
   assert.equal(status, 429);
 });
+
+test('an address that asks for outcomes without end has to wait, and so do those that begin there', async () => {
+  const ask = () => send('/sign-in/command-line/token', { secret: 'trd_nobody-has-this' });
+  let refused = await ask();
+  for (let asked = 0; refused.status === 200 && asked < 5_000; asked++) refused = await ask();
+  assert.equal(refused.status, 429);
+  assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
+  assert.match(await refused.text(), /Too many requests of command lines/);
+});

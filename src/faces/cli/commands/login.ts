@@ -70,7 +70,7 @@ async function outcomeOf(
 ): Promise<Confirmed> {
   for (;;) {
     await pause(intervalS * 1000); // the server sets the interval
-    const { status, ...rest } = await fetchCommandLine(client, secret);
+    const { status, ...rest } = await fetchCommandLine(client, secret).catch(waitForTurn);
     if (status === 'confirmed') return rest as Confirmed;
     if (status === 'refused') throw new CommandFailure('The sign-in was refused in the browser.');
     if (status === 'ended')
@@ -78,6 +78,13 @@ async function outcomeOf(
         'The code has expired, or its person has signed out: troupe login begins again.',
       );
   }
+}
+
+/** Waits when others at the address of this machine have asked too often, and counts that as waiting. Rejects with other errors. */
+async function waitForTurn(error: unknown): Promise<CommandLineOutcome> {
+  if (!(error instanceof ApiError && error.status === 429)) throw error;
+  await pause((error.retryAfter ?? 1) * 1000);
+  return { status: 'waiting' };
 }
 
 /** Returns the names of this user and machine for the page that asks for confirmation. */
