@@ -341,6 +341,11 @@ export class NotebookView {
     return new Set([...this.#cells.keys()].filter((id) => found.has(id)));
   }
 
+  /** Returns the ids of those cells of the notebook that a map has, in the order of the notebook. */
+  inOrder(found: ReadonlyMap<string, unknown>): string[] {
+    return [...this.#cells.keys()].filter((id) => found.has(id));
+  }
+
   /** Returns for each cell that depends on one of these, directly or not, the first of those it depends on. */
   firstNeeded(cellIds: Iterable<string>): Map<string, string> {
     return this.#dependencies.firstNeeded(cellIds);

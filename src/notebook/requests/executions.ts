@@ -192,7 +192,11 @@ export class Executions {
     );
     if (found === 'interrupted') throw new AppError('session_busy', CHECK_INTERRUPTED);
     if (found !== 'lost')
-      refuseStructuralErrors(found.keys(), (cellId) => found.get(cellId) ?? [], labelsOf(live.view));
+      refuseStructuralErrors(
+        live.view.inOrder(found),
+        (cellId) => found.get(cellId) ?? [],
+        labelsOf(live.view),
+      );
     // Meanwhile the session may have lost its kernel or taken other work, it may have been closed and opened again, and its code
     // may have deleted cells. From here to the end nothing can come between.
     work.check(session, 'run', edits);

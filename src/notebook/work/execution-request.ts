@@ -123,7 +123,7 @@ export function refuseStructuralErrors(
 ): void {
   const broken = [...cellIds].flatMap((cellId) => {
     const errors = errorsOf(cellId).filter(({ type }) => !OF_ONE_CELL.has(type));
-    return errors.length === 0 ? [] : [{ cellId, errors: errors.map((error) => describe(error, labelOf)) }];
+    return errors.length === 0 ? [] : [{ cellId, errors: described(errors, labelOf) }];
   });
   if (broken.length === 0) return;
   const named = broken
@@ -133,6 +133,17 @@ export function refuseStructuralErrors(
   throw new AppError('structural_error', `These cells must be corrected first: ${named.join(', ')}${more}.`, {
     members: { cells: broken },
   });
+}
+
+/** Describes errors. marimo finds those of one type in any order. */
+function described(errors: readonly CellError[], labelOf: (cellId: string) => string) {
+  const types = [...new Set(errors.map(({ type }) => type))];
+  return errors
+    .map((error) => describe(error, labelOf))
+    .sort(
+      (one, other) =>
+        types.indexOf(one.type) - types.indexOf(other.type) || (one.message < other.message ? -1 : 1),
+    );
 }
 
 function describe(error: CellError, labelOf: (cellId: string) => string): { type: string; message: string } {

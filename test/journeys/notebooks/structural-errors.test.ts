@@ -140,3 +140,20 @@ test('new code that does not compile fails the run at its cell, for every kind o
   assert.equal((await notebook.run(['b'])).status, 'completed');
   await notebook.close();
 });
+
+test('a refusal of new code names the cells of a cycle in the order of the notebook', async () => {
+  const ids = ['f', 'b', 'e', 'a', 'd', 'c'];
+  const notebook = await openNotebook(server, Object.fromEntries(ids.map((id) => [id, `of_${id} = 1`])));
+  const cells = ids.map((cellId, at) => ({
+    cellId,
+    code: `of_${cellId} = of_${ids[(at + 1) % ids.length]}`,
+  }));
+  const { code, body } = await problemOf(notebook.submit({ type: 'cells', cells: cells.reverse() }));
+  assert.equal(code, 'structural_error');
+  const named = (body as { cells: readonly { cellId: string }[] }).cells;
+  assert.deepEqual(
+    named.map(({ cellId }) => cellId),
+    ids,
+  );
+  await notebook.close();
+});

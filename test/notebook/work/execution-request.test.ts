@@ -104,3 +104,19 @@ function refusalOf(ids: readonly string[]): unknown {
     return [error.code, error.status, error.extras.errors];
   }
 }
+
+test('the errors of a cell are named in one order, however they were found', () => {
+  const cycle = (other: string) => ({ type: 'cycle', edges_with_vars: [['a', ['x'], other]] });
+  const found = [{ type: 'multiple-defs', name: 'x', cells: ['b'] }, cycle('c'), cycle('b')];
+  const messages = [found, [found[0]!, found[2]!, found[1]!]].map((errors) => {
+    try {
+      refuseStructuralErrors(['a'], () => errors);
+      return undefined;
+    } catch (error) {
+      assert.ok(error instanceof AppError);
+      return error.extras.members;
+    }
+  });
+  assert.ok(messages[0]);
+  assert.deepEqual(messages[0], messages[1]);
+});
