@@ -26,8 +26,9 @@ test('a wrong token is refused with the reason, and a link to another host is no
   }
   await browser!.context.clearCookies();
   const { page } = await browser!.openPath(server, '/sign-in');
-  await page.getByLabel('Access token').fill('a-token-that-nobody-has');
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.locator('input[name=token]:focus').waitFor();
+  await page.keyboard.type('a-token-that-nobody-has');
+  await page.keyboard.press('Enter');
   await page.getByRole('alert').getByText('Nobody has this access token').waitFor();
   await page.close();
 });

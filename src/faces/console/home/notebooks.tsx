@@ -324,7 +324,7 @@ function NotebookList({ workspace }: { readonly workspace: OwnWorkspace }) {
           </button>
         )}
       </section>
-      {mayEdit && (
+      {mayEdit && (items.value?.length !== 0 || text !== '') && (
         <p class="drop faint">Drop .ipynb, .py or .md files anywhere on this page to import them.</p>
       )}
     </main>

@@ -57,7 +57,10 @@ export function SignIn() {
             Sign in with {provider}
           </a>
         )}
-        <TokenField label={provider === null ? 'Access token' : 'Or with an access token'} />
+        <TokenField
+          label={provider === null ? 'Access token' : 'Or with an access token'}
+          takesFocus={options.value !== undefined && provider === null}
+        />
         <button type="submit" class={provider === null ? 'primary' : ''} disabled={isBusy.value}>
           {isBusy.value ? 'Signing in …' : 'Sign in'}
         </button>
