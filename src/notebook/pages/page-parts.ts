@@ -22,6 +22,11 @@ const HIDDEN_PARTS: Readonly<Record<string, readonly string[]>> = {
   "the form collects facts about marimo's own server": [
     '[data-testid="chrome-sidebar"] button:has(> svg.lucide-message-circle-question-mark)',
   ],
+  'the server has no browser that could print': ['[data-testid="export-format-pdf"]'],
+  'the command of marimo finds no file of this notebook': [
+    'div:has(> [data-testid="export-cli-command"])',
+    'div:has(> [data-testid="export-cli-command"]) + div > p',
+  ],
   'a kernel has no debugger': ['button:has(> svg.lucide-bug-play)'],
   'no formatter is part of the server': ['[cmdk-item]:has(svg.lucide-code-xml)'],
   'the numbers of the machine are not those of the notebook': [

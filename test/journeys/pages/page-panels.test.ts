@@ -86,6 +86,8 @@ test('in a browser, the menu downloads the notebook, and panels show packages, d
   await own.getByTestId('notebook-menu-dropdown').click();
   await own.getByTestId('notebook-menu-dropdown-Export…').click();
   await own.getByTestId('export-format-ipynb').first().click();
+  for (const part of ['export-format-pdf', 'export-cli-command'])
+    assert.equal(await own.getByTestId(part).first().isVisible(), false, part);
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     own.getByTestId('export-submit').click(),
