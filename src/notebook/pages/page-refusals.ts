@@ -5,6 +5,8 @@
  * A frame that an output writes itself (`srcdoc`) has the policy of the page and no origin, so the script adds a listener to its text.
  * Any script in an output can send the message of that listener, so the page shows nothing of it but the name of a host, as text.
  *
+ * Nothing is said of MathJax: marimo's page asks for it with every chart of plotly, and only formulas in a chart need it.
+ *
  * `settings` is JSON that is safe within a script element, with the `address` of the page.
  */
 export function refusalScript(settings: string): string {
@@ -12,6 +14,7 @@ export function refusalScript(settings: string): string {
   const { address } = ${settings};
   const MAX_HOSTS = 20, MAX_HOST_CHARS = 300;
   const SETTING = 'TROUPE_PAGE_HOSTS', HEARD = 'troupe-refused', LISTENER = 'data-troupe-refusals';
+  const UNNAMED = /^https:\\/\\/cdn\\.jsdelivr\\.net\\/npm\\/mathjax-full@/;
   const named = new Set();
   let list;
 
@@ -43,7 +46,7 @@ export function refusalScript(settings: string): string {
     if (typeof blocked !== 'string' || typeof directive !== 'string' || document.body === null) return;
     const { protocol, origin } = URL.canParse(blocked) ? new URL(blocked) : {};
     if (!/^(https?|wss?):$/.test(protocol) || origin.length > MAX_HOST_CHARS) return;
-    if (origin === new URL(address).origin) return;
+    if (origin === new URL(address).origin || UNNAMED.test(blocked)) return;
     const key = (isCode(directive) ? 'code ' : '') + origin;
     if (named.has(key) || named.size > MAX_HOSTS) return;
     named.add(key);

@@ -45,7 +45,10 @@ const sentencesOf = (page: Page) => notebookIn(page).locator('#troupe-refusals p
 test('a page names each host that its outputs were refused once, also for a frame that an output writes', {
   skip: withoutBrowser,
 }, async (t) => {
-  const framed = `<!doctype html><img src='${otherOrigin}/framed.svg'><script src='${otherOrigin}/framed.js'></script>`;
+  // marimo's page asks for this with every chart of plotly.
+  const formulas = 'https://cdn.jsdelivr.net/npm/mathjax-full@3.2.2/es5/tex-mml-svg.min.js';
+  const scripts = `<script src='${formulas}'></script><script src='${otherOrigin}/framed.js'></script>`;
+  const framed = `<!doctype html><img src='${otherOrigin}/framed.svg'>${scripts}`;
   const html = `<img src="${origin}/one.svg"><img src="${origin}/two.svg"><iframe srcdoc="${framed}"></iframe>`;
   const page = await openShowing(t, server, html);
   const box = notebookIn(page).locator('#troupe-refusals');
