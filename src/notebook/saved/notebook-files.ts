@@ -19,6 +19,7 @@ import type { ImportWarning } from '#src/contract/wire/notebook.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { titleOf } from './document.ts';
+import { withFrontEndScript } from './exported-page.ts';
 import { resultsOf } from './file-results.ts';
 import { fileStem } from './file-stem.ts';
 import { type ReadPublicFile, withPublicFiles } from './public-files.ts';
@@ -252,7 +253,8 @@ export class NotebookFiles {
     });
     if (!result.ok) throw new AppError('unwritable_notebook', sentence(result.error.message));
     if (result.content === null) throw new Error('The converter read a file when it was to write one.');
-    return { name: `${stem}.${format}`, content: await inSlices(encodeUtf8(result.content), workspaceId) };
+    const content = assetUrl === undefined ? result.content : withFrontEndScript(result.content, assetUrl);
+    return { name: `${stem}.${format}`, content: await inSlices(encodeUtf8(content), workspaceId) };
   }
 
   /** Resolves with the snippets of marimo's package. Rejects with `unavailable`. */

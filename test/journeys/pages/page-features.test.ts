@@ -1,6 +1,9 @@
 /** The parts of marimo's page that people use, in Chromium: each reaches the live session and comes back. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { cellOf, notebookIn, openBrowser, outputOf, withoutBrowser } from '#test/support/browser.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
@@ -20,9 +23,10 @@ const CELLS = {
   values: 'mo.md(f"name {name.value}, files {[f.name for f in file.value]}")',
   download: 'mo.download(b"hello", filename="hello.txt", label="get file")',
   tabs: 'mo.ui.tabs({"one": mo.md("first"), "two": mo.md("second tab")})',
+  slider: 'mo.ui.slider(1, 10)',
 };
 
-test('plots, charts, paged tables, SQL, formulas, uploads, downloads and tabs work in the page', {
+test('plots, charts, paged tables, SQL, formulas, uploads, downloads and tabs work in the page, and its elements in an exported file', {
   skip: withoutBrowser,
 }, async (t) => {
   const browser = await openBrowser(t);
@@ -57,6 +61,15 @@ test('plots, charts, paged tables, SQL, formulas, uploads, downloads and tabs wo
   assert.equal(download.suggestedFilename(), 'hello.txt');
   await outputOf(page, 'tabs').locator('[role=tab]').nth(1).click();
   await outputOf(page, 'tabs').getByText('second tab').locator('visible=true').waitFor();
+  const { bytes } = await client.notebooks.export(notebook.id, 'html');
+  const file = join(server.filesDir, 'exported.html');
+  writeFileSync(file, bytes);
+  await page.goto(pathToFileURL(file).href);
+  // A slider without its style sheet has no size, so that nobody sees it.
+  await page.locator('[role=slider]').first().waitFor();
+  writeFileSync(file, Buffer.from(bytes).toString().replaceAll(server.baseUrl, 'http://127.0.0.1:9'));
+  await page.reload();
+  await page.getByText('programs of http://127.0.0.1:9, from which they could not be loaded').waitFor();
   await notebook.close();
 });
 
