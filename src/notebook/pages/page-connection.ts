@@ -28,11 +28,11 @@ export function connectionScript(settings: string): string {
   const contested = new Map();
   /** The cells whose changes the server has confirmed since the stream was asked for: the state that it sends first may lack them. */
   const confirmed = new Set();
-  let isAway = false, held = 0, ordering = 0, told = '', wakers = [];
+  let isAway = false, isRestarting = false, held = 0, ordering = 0, told = '', wakers = [];
   let emit = () => {};
 
   const tell = () => {
-    const state = { type: 'troupe-connection', isAway, isUnsaved: held > 0 || (isAway && typed.size > 0) };
+    const state = { type: 'troupe-connection', isAway: isAway && !isRestarting, isUnsaved: held > 0 || (isAway && typed.size > 0) };
     const text = JSON.stringify(state);
     if (text === told || window.parent === window) return;
     told = text;
@@ -52,6 +52,7 @@ export function connectionScript(settings: string): string {
     wake();
   });
   window.addEventListener('online', wake);
+  window.addEventListener('troupe-restart', ({ detail }) => { isRestarting = detail; tell(); });
   // Other scripts of the page (page-installs.ts) give it messages in this way, as if the server had sent them.
   window.addEventListener('troupe-message', ({ detail }) => emit(detail.op, detail.data));
   for (const kind of ['keydown', 'input', 'paste', 'cut', 'drop'])

@@ -229,6 +229,9 @@ test('in a browser, the page offers to install a missing package, says how that 
   await notebookIn(page).getByText('installed for all notebooks of the workspace').first().waitFor();
   await notebookIn(page).getByRole('button', { name: 'Restart Kernel' }).first().click();
   const confirm = notebookIn(page).getByRole('button', { name: /^(confirm )?restart$/i });
+  await page.evaluate(
+    'globalThis.lost = 0; addEventListener("message", ({ data }) => { if (data?.isAway === true) globalThis.lost++; })',
+  );
   await confirm.first().click();
   await eventually('the new kernel is asked', async () => {
     const frame = page.frames().find((one) => one.url().endsWith('/page/'));
@@ -236,6 +239,11 @@ test('in a browser, the page offers to install a missing package, says how that 
   });
   await cellOf(page, 'a').getByTestId('run-button').first().click();
   await cellOf(page, 'a').getByText('it is rare').first().waitFor();
+  assert.equal(
+    await page.evaluate('globalThis.lost'),
+    0,
+    'a restart does not count as a server that is away',
+  );
   assert.deepEqual(
     complaints.filter((one) => one.includes('pypi')),
     [],
