@@ -90,6 +90,8 @@ test('text that is typed while the server is away stays in the page and is saved
   await page.keyboard.press('Control+End');
   await page.keyboard.type('  # typed meanwhile');
   await page.getByText('unsaved').waitFor();
+  await page.keyboard.press('Control+Enter');
+  await notebookIn(page).getByText('The server does not answer.', { exact: true }).first().waitFor();
   const { client } = await server.again();
   await page
     .getByRole('button', { name: 'Try again' })
