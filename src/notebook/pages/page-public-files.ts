@@ -60,21 +60,22 @@ export function publicFileScript(settings: string): string {
   const completeIn = (element) => {
     for (const name of ATTRIBUTES) completeAttribute(element, name);
   };
-  /** Loads a file again whose credential has expired. A film goes on where it was. */
+  /** Loads a file again whose credential has expired. A film goes on where it was, also one whose addresses are in \`<source>\`. */
   const loadAgain = async ({ target }) => {
-    const nameOf = ['src', 'srcset', 'data'].find((name) => target.getAttribute?.(name)?.includes(folder));
-    if (nameOf === undefined) return;
-    const before = target.getAttribute(nameOf);
+    const media = target.closest?.('video, audio') ?? null;
+    const elements = media === null ? [target] : [media, ...media.querySelectorAll('source')];
+    const places = elements.flatMap((element) => ['src', 'srcset', 'data']
+      .filter((name) => element.getAttribute?.(name)?.includes(folder))
+      .map((name) => ({ element, name, before: element.getAttribute(name) })));
+    if (places.length === 0) return;
+    const [{ before }] = places;
     const at = before.indexOf(folder) + folder.length, used = before.slice(at, before.indexOf('/', at));
     if (used === code && Date.now() - renewedMs < LIFE_MS) return; // it fails for another reason
     if (used === code) await renew();
-    if (used === code || target.getAttribute(nameOf) !== before) return;
-    const media = target.closest('video, audio');
+    if (used === code) return;
     const { currentTime = 0, paused = true } = media ?? {};
-    for (const name of ['src', 'srcset', 'data']) {
-      const text = target.getAttribute(name);
-      if (text?.includes(folder)) target.setAttribute(name, text.replaceAll(folder + used + '/', folder + code + '/'));
-    }
+    for (const { element, name, before: text } of places)
+      if (element.getAttribute(name) === text) element.setAttribute(name, text.replaceAll(folder + used + '/', folder + code + '/'));
     if (media === null) return;
     media.load();
     media.currentTime = currentTime;

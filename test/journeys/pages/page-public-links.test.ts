@@ -103,3 +103,53 @@ test('in a browser, pictures that come or fail after the credential has expired 
   assert.equal(failed, 1);
   await notebook.close();
 });
+
+/** Returns a sound file with this many seconds of silence. */
+function silence(seconds: number): Buffer {
+  const rate = 44_100;
+  const header = Buffer.alloc(44);
+  header.write('RIFF', 0);
+  header.writeUInt32LE(36 + 2 * rate * seconds, 4);
+  header.write('WAVEfmt ', 8);
+  header.writeUInt32LE(16, 16);
+  header.writeUInt16LE(1, 20);
+  header.writeUInt16LE(1, 22);
+  header.writeUInt32LE(rate, 24);
+  header.writeUInt32LE(2 * rate, 28);
+  header.writeUInt16LE(2, 32);
+  header.writeUInt16LE(16, 34);
+  header.write('data', 36);
+  header.writeUInt32LE(2 * rate * seconds, 40);
+  return Buffer.concat([header, Buffer.alloc(2 * rate * seconds)]);
+}
+
+test('in a browser, a recording goes on where it was when its credential expires before its rest is loaded', {
+  skip: withoutBrowser,
+}, async (t) => {
+  await client.files.put('public/long.wav', silence(120));
+  const html =
+    '<audio id="first" src="public/long.wav" preload="metadata" controls></audio>' +
+    '<audio id="second" preload="metadata" controls><source src="public/long.wav"></audio>';
+  const { notebook, page, frame, output } = await show(t, html);
+  const player = (id: string) => output.locator(`#${id}`);
+  const addressOf = (id: string) => player(id).evaluate((element) => String(Object(element).currentSrc));
+  for (const id of ['first', 'second'])
+    await eventually(`the length of ${id} is known`, async () =>
+      player(id).evaluate((element) => Object(element).duration === 120),
+    );
+  const before = await addressOf('first');
+  await page.route(before, (route) => route.fulfill({ status: 401 }));
+  await frame.evaluate('{ const now = Date.now; Date.now = () => now() + 600000; }');
+  for (const id of ['first', 'second']) {
+    await player(id).evaluate((element) => {
+      Object(element).currentTime = 110;
+    });
+    await eventually(`${id} is at its new place`, () =>
+      player(id).evaluate(
+        (element) => Object(element).readyState >= 2 && Math.round(Object(element).currentTime) === 110,
+      ),
+    );
+    assert.notEqual(await addressOf(id), before, id);
+  }
+  await notebook.close();
+});
