@@ -10,6 +10,9 @@ import { PUBLIC_CODE_LIFE_MS } from '#src/base/caller/page-access.ts';
  *   cookie of the page with it when it is opened in a tab of its own, so a link that would take the place of the notebook is opened there.
  *   A download is fetched.
  * - Addresses in `srcset`, and those that charts fetch, are completed, too.
+ * - `url(public/paper.png)` in a `style` attribute or a `<style>` of an output: the script puts the address of a copy in the memory of the
+ *   page there. A browser may load the file of a style at any time, such as under the pointer, and reports to no script that this failed,
+ *   so an address whose credential expires would not do.
  *
  * `settings` is JSON that is safe within a script element, with the `address` of the page, its `pageToken` and the first `publicCode`.
  */
@@ -20,9 +23,11 @@ export function publicFileScript(settings: string): string {
   const REFERENCE = /^(?:\\.?\\/)?public\\/(?=.)/;
   /** References in a list of pictures, each of which begins the list or follows a comma. */
   const IN_LIST = /(^\\s*|,\\s+|\\d[wx],)(?:\\.?\\/)?public\\/(?=.)/g;
-  const ATTRIBUTES = ['src', 'poster', 'href', 'data', 'srcset', 'imagesrcset'];
-  const SELECTOR = ATTRIBUTES.map((name) => '[' + name + '*="public/"]').join();
-  const WATCHED = { subtree: true, childList: true, attributes: true, attributeFilter: ATTRIBUTES };
+  /** References in styles. */
+  const IN_STYLE = /\\burl\\(\\s*(["']?)((?:\\.?\\/)?public\\/[^"'()<>]+?)\\1\\s*\\)/gi;
+  const ATTRIBUTES = ['src', 'poster', 'href', 'data', 'srcset', 'imagesrcset', 'style'];
+  const SELECTOR = 'style,' + ATTRIBUTES.map((name) => '[' + name + '*="public/"]').join();
+  const WATCHED = { subtree: true, childList: true, characterData: true, attributes: true, attributeFilter: ATTRIBUTES };
   const folder = address + 'public/', linked = address + 'page/public/';
   const ask = window.fetch, attach = Element.prototype.attachShadow;
   let code = publicCode, renewedMs = Date.now(), renewing;
@@ -44,10 +49,36 @@ export function publicFileScript(settings: string): string {
     return link && String(link.href).startsWith(linked) ? link : undefined;
   };
 
+  /** The copies of files in styles, by the addresses from which they came: a renewed credential makes a new copy. */
+  const copies = new Map();
+  const copyOf = (whole) => {
+    const known = copies.get(whole) ?? ask(whole)
+      .then((response) => response.ok ? response.blob() : Promise.reject(new Error(response.status)))
+      .then((blob) => URL.createObjectURL(blob))
+      .catch(() => { copies.delete(whole); }); // there is no such file, or not yet
+    copies.set(whole, known);
+    return known;
+  };
+  /** Calls \`use\` with styles that refer to copies of public files. */
+  const completeStyles = async (given, use) => {
+    const found = new Map();
+    for (const [, , reference] of given.matchAll(IN_STYLE)) {
+      const [rest, fragment] = restOf(reference).split(/(?=#)/);
+      const copy = await withAddress(rest, copyOf);
+      if (copy !== undefined) found.set(reference, 'url("' + copy + (fragment ?? '') + '")');
+    }
+    if (found.size > 0) use(given.replace(IN_STYLE, (whole, _, reference) => found.get(reference) ?? whole));
+  };
+  const completeSheet = (element) => {
+    const given = element.textContent;
+    if (given.includes('public/')) completeStyles(given, (whole) => { if (element.textContent === given) element.textContent = whole; });
+  };
+
   const completeAttribute = (element, name) => {
     const given = element.getAttribute(name);
-    if (given === null) return;
+    if (given === null || !given.includes('public/')) return;
     const complete = (whole) => { if (element.getAttribute(name) === given) element.setAttribute(name, whole); };
+    if (name === 'style') { completeStyles(given, complete); return; }
     if (name.endsWith('srcset')) {
       if (given.search(IN_LIST) >= 0) withAddress('', (base) => complete(given.replace(IN_LIST, (_, before) => before + base)));
       return;
@@ -59,6 +90,7 @@ export function publicFileScript(settings: string): string {
   };
   const completeIn = (element) => {
     for (const name of ATTRIBUTES) completeAttribute(element, name);
+    if (element.localName === 'style') completeSheet(element);
   };
   /** Loads a file again whose credential has expired. A film goes on where it was, also one whose addresses are in \`<source>\`. */
   const loadAgain = async ({ target }) => {
@@ -105,6 +137,8 @@ export function publicFileScript(settings: string): string {
   const observer = new MutationObserver((records) => {
     for (const { type, target, addedNodes, attributeName } of records) {
       if (type === 'attributes') completeAttribute(target, attributeName);
+      const sheet = type === 'characterData' ? target.parentNode : target;
+      if (type !== 'attributes' && sheet?.localName === 'style') completeSheet(sheet);
       for (const node of addedNodes) {
         if (node.nodeType !== Node.ELEMENT_NODE) continue;
         completeIn(node);

@@ -139,7 +139,7 @@ const CELLS = {
   nested: 'mo.accordion({"open": mo.Html("<img src=\'./public/dot.png\'>")})',
 };
 
-test('in a browser, outputs show public files, also after the page is loaded again, and scripts fetch them', {
+test('in a browser, outputs and their styles show public files, also after the page is loaded again, and scripts fetch them', {
   skip: withoutBrowser,
 }, async (t) => {
   const browser = await openBrowser(t);
@@ -166,8 +166,27 @@ test('in a browser, outputs show public files, also after the page is loaded aga
   const frame = page.frames().find((one) => one.url().endsWith('/page/'));
   const data = await frame?.evaluate("fetch('public/data.csv').then((response) => response.text())");
   assert.equal(data, 'x,y\n1,2\n');
+  for (const [cell, selector] of [
+    ['style', 'p'],
+    ['sheet', '.troupe-dotted'],
+  ] as const)
+    await eventually(`the picture in the styles of ${cell} is loaded`, () =>
+      outputOf(page, cell).locator(selector).first().evaluate(hasBackground),
+    );
   await notebook.close();
 });
+
+/** Resolves with whether the background of an element is a picture that can be loaded. */
+const hasBackground = (element: unknown) => {
+  const { backgroundImage } = Object(globalThis).getComputedStyle(element);
+  const [, url = ''] = /^url\("(.*)"\)$/.exec(String(backgroundImage)) ?? [];
+  const picture = new (Object(globalThis).Image)();
+  picture.src = url;
+  return picture.decode().then(
+    () => true,
+    () => false,
+  ) as Promise<boolean>;
+};
 
 test('an exported page has public files in itself, and no file outside of the folder', async () => {
   const notebook = await openNotebook(server, {
