@@ -354,6 +354,21 @@ class Converting(unittest.TestCase):
         back = self.read("ipynb", json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}))["serialization"]
         self.assertEqual(([cell["code"] for cell in back["cells"]], back["valid"]), (["a = 1\na", "x = = 1"], False))
 
+    def test_a_jupyter_notebook_of_format_3_has_its_cells(self):
+        cells = [
+            {"cell_type": "heading", "level": 2, "source": ["A\n", "title"], "metadata": {}},
+            {"cell_type": "markdown", "source": ["some *text*"]},
+            {"cell_type": "code", "input": ["a = 1\n", "a"], "language": "python", "outputs": [], "prompt_number": 1},
+            {"cell_type": "code", "language": "python"},
+        ]
+        old = {"metadata": {"name": ""}, "nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": cells}]}
+        read = self.read("ipynb", json.dumps(old))
+        codes = [cell["code"] for cell in read["serialization"]["cells"]]
+        self.assertTrue(any("## A title" in code for code in codes) and any("some *text*" in code for code in codes), codes)
+        self.assertIn("a = 1\na", codes)
+        cells[2]["language"] = "julia"
+        self.assert_broken("ipynb", json.dumps(old), "julia")
+
     def test_the_error_for_a_broken_script_has_the_line(self):
         self.assert_broken("py", "x = 1\ny = (\n", "line 2", "never closed")
         self.assert_broken("py", "x = 1\ny = 2\0\n", "line 2", "null bytes")
@@ -363,7 +378,9 @@ class Converting(unittest.TestCase):
         self.assert_broken("ipynb", '{\n "cells": [,]}', "line 2, column 12")
         self.assert_broken("ipynb", "[]", "JSON object")
         self.assert_broken("ipynb", "{}", "no list of cells")
-        self.assert_broken("ipynb", '{"worksheets": []}', "format 3")
+        for sheets in ("3", "[3]", '[{"cells": 3}]'):
+            self.assert_broken("ipynb", f'{{"worksheets": {sheets}}}', "no list of cells")
+        self.assert_broken("ipynb", '{"worksheets": [{"cells": [3]}]}', "cell 1: ")
         good = {"cell_type": "code", "source": "1", "metadata": {}}
         for bad in (3, {"cell_type": "code", "source": 3}, {"source": "1"}, {**good, "metadata": []}):
             self.assert_broken("ipynb", json.dumps({"cells": [good, bad]}), "cell 2: ")

@@ -39,7 +39,7 @@ def find_pip_requirements(content, format) -> dict | None:
     """Returns the pip requests of a readable Jupyter notebook, as `pip_lines` does; None when there are none."""
     if format != "ipynb":
         return None
-    found = pip_lines.find_requirements(json.loads(content.removeprefix("\ufeff"))["cells"])
+    found = pip_lines.find_requirements(_find_cells(json.loads(content.removeprefix("\ufeff"))))
     return found if found["requirements"] or found["others"] else None
 
 
@@ -151,9 +151,7 @@ def read_ipynb(content, installs) -> dict:
         raise UnreadableNotebook(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
     if not isinstance(notebook, dict):
         raise UnreadableNotebook("line 1: a Jupyter notebook is a JSON object")
-    cells = notebook.get("cells")
-    if "worksheets" in notebook and cells is None:
-        raise UnreadableNotebook("it is of notebook format 3: save it with a Jupyter of this decade")
+    cells = _find_cells(notebook)
     if not isinstance(cells, list):
         raise UnreadableNotebook("it has no list of cells")
     for number, cell in enumerate(cells, 1):
@@ -162,7 +160,7 @@ def read_ipynb(content, installs) -> dict:
     metadata = notebook.get("metadata", {})
     if not isinstance(metadata, dict) or not isinstance(metadata.get("marimo", {}), dict):
         raise UnreadableNotebook("its metadata is not an object")
-    if language := _find_other_language(metadata):
+    if language := _find_other_language(metadata, cells):
         raise UnreadableNotebook(f"it is a notebook in {language}, and only Python can be run")
     notebook = _read_cells([without_raw_and_attachments(cell) for cell in with_arguments(cells)], metadata)
     if not all(map(kept_cells.find_kept_code, cells)):
@@ -174,10 +172,37 @@ def read_ipynb(content, installs) -> dict:
     return notebook
 
 
-def _find_other_language(metadata):
-    """Returns the language in which the notebook says it is written, unless that is Python."""
+def _find_cells(notebook):
+    """Returns the cells of a Jupyter notebook; None when it has no list of them. Cells of format 3, which Jupyter wrote until 2015,
+    get the form of format 4."""
+    cells, worksheets = notebook.get("cells"), notebook.get("worksheets")
+    if cells is not None:
+        return cells
+    if not (isinstance(worksheets, list) and all(isinstance(sheet, dict) for sheet in worksheets)):
+        return None
+    lists = [sheet.get("cells") for sheet in worksheets]
+    if not all(isinstance(cells, list) for cells in lists):
+        return None
+    return [_cell_of_format_3(cell) if isinstance(cell, dict) else cell for cells in lists for cell in cells]
+
+
+def _cell_of_format_3(cell):
+    kind = cell.get("cell_type")
+    if kind == "code":
+        return {"metadata": {}, **cell, "source": cell.get("input", "")}
+    if kind == "heading":
+        source, level = cell.get("source", ""), cell.get("level")
+        text = source if isinstance(source, str) else "".join(map(str, source)) if isinstance(source, list) else ""
+        depth = level if isinstance(level, int) and 1 <= level <= 6 else 1
+        return {"cell_type": "markdown", "source": f"{'#' * depth} {' '.join(text.split())}", "metadata": {}}
+    return {"metadata": {}, **cell, "cell_type": "markdown" if kind == "html" else kind}
+
+
+def _find_other_language(metadata, cells):
+    """Returns the language in which the notebook says it is written, unless that is Python. Cells of format 3 name theirs."""
     info, kernel = metadata.get("language_info"), metadata.get("kernelspec")
-    for given in (isinstance(info, dict) and info.get("name"), isinstance(kernel, dict) and kernel.get("language")):
+    of_notebook = (isinstance(info, dict) and info.get("name"), isinstance(kernel, dict) and kernel.get("language"))
+    for given in (*of_notebook, *(cell.get("language") for cell in cells)):
         if isinstance(given, str) and given.strip() and not given.lower().startswith(("python", "ipython")):
             return given.strip()[:40]
     return None
