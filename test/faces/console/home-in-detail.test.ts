@@ -62,8 +62,14 @@ test('files that are dropped on the page become notebooks with their titles, and
   await page.getByRole('button', { name: 'Dropped one' }).waitFor();
   await page.getByRole('button', { name: 'two' }).waitFor();
   await page.getByRole('button', { name: 'Titled in the file' }).waitFor();
-  await drop([['picture.png', 'no notebook']]);
-  await page.getByRole('alert').getByText('picture.png is not a notebook').waitFor();
+  await drop([
+    ['picture.png', 'no notebook'],
+    ['broken.ipynb', '{'],
+    ['after them.md', 'text'],
+  ]);
+  await page.getByRole('alert').getByText('picture.png was not imported').waitFor();
+  await page.getByRole('alert').getByText('broken.ipynb was not imported').waitFor();
+  await page.getByRole('button', { name: 'after them' }).waitFor();
   assert.deepEqual(complaints, []);
   await page.close();
 });

@@ -122,6 +122,8 @@ function NotebookList({ workspace }: { readonly workspace: OwnWorkspace }) {
   const next = useSignal<string | null>(null);
   const sessions = useSignal<readonly NotebookSessionSummary[]>([]);
   const error = useSignal<unknown>(undefined);
+  /** The files that were not imported. */
+  const refused = useSignal<readonly { readonly name: string; readonly reason: unknown }[]>([]);
   const isBusy = useSignal(false);
   const isDragged = useSignal(false);
   const picker = useRef<HTMLInputElement>(null);
@@ -132,6 +134,7 @@ function NotebookList({ workspace }: { readonly workspace: OwnWorkspace }) {
     if (isBusy.value) return;
     isBusy.value = true;
     error.value = undefined;
+    refused.value = [];
     try {
       await action();
     } catch (reason) {
@@ -147,9 +150,14 @@ function NotebookList({ workspace }: { readonly workspace: OwnWorkspace }) {
     });
   const bring = (files: readonly File[]) =>
     act(async () => {
-      let last = '';
-      for (const file of files) last = await importFile(client, file);
-      if (files.length === 1) await openNotebook(client, last);
+      let last: string | undefined;
+      for (const file of files)
+        try {
+          last = await importFile(client, file);
+        } catch (reason) {
+          refused.value = [...refused.value, { name: file.name, reason }]; // the other files are imported all the same
+        }
+      if (files.length === 1 && last !== undefined) await openNotebook(client, last);
       else await load(undefined);
     });
   const load = async (after: string | undefined, signal?: AbortSignal) => {
@@ -252,6 +260,9 @@ function NotebookList({ workspace }: { readonly workspace: OwnWorkspace }) {
         )}
       </div>
       {error.value !== undefined && <Problem error={error.value} />}
+      {refused.value.map(({ name, reason }) => (
+        <Problem key={name} title={`${name} was not imported`} error={reason} />
+      ))}
       {text === '' && running.value.length > 0 && (
         <section aria-labelledby="running">
           <h2 id="running">Running</h2>

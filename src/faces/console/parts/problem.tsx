@@ -10,12 +10,19 @@ const ADVICE: Readonly<Record<number, string>> = {
   503: 'The server starts, stops, or misses something. Try again in a moment.',
 };
 
+interface ProblemProps {
+  readonly error: unknown;
+  /** What has failed, in place of the title of the error. */
+  readonly title?: string;
+  readonly retry?: () => void;
+}
+
 /** An error: its title, its cause, and its solution. */
-export function Problem({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
-  const { title, code, detail, advice, requestId } = describe(error);
+export function Problem({ error, title, retry }: ProblemProps) {
+  const { title: ownTitle, code, detail, advice, requestId } = describe(error);
   return (
     <div class="problem" role="alert">
-      <strong>{title}</strong>
+      <strong>{title ?? ownTitle}</strong>
       {code !== undefined && <code>{code}</code>}
       <p>{detail}</p>
       {advice !== undefined && <p class="advice">{advice}</p>}
