@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { atOnce, inSlices } from '#src/base/async/slices.ts';
 import { parseTrustedJson } from '#src/base/json/json-parse.ts';
-import { findJsonExcess, MAX_PIECE_BYTES } from '#src/base/json/json-scan.ts';
+import { findJsonExcess, JsonScan, MAX_PIECE_BYTES } from '#src/base/json/json-scan.ts';
 import { isShortJson, joinedJson, writeJson } from '#src/base/json/json-write.ts';
 import { decodeUtf8, encodeUtf8 } from '#src/base/text/utf8.ts';
 import { SeededRandom } from '#test/support/random.ts';
@@ -90,6 +90,23 @@ test('a step reads a bounded part, and limits hold across steps', () => {
   let steps = 0;
   for (const _ of parseTrustedJson(Buffer.from(`[${Array(20).fill(long).join(',')}]`))) steps++;
   assert.ok(steps > 20 * 3, `${steps} steps`);
+});
+
+test('short JSON, also broken JSON, exceeds the bounds that a scan in steps finds', () => {
+  const bounds = { maxDepth: 3, maxValues: 5, maxDigits: 4, mayHaveLargeNames: false };
+  const parts = ['[', ']', '{', '}', ',', '"', '\\', ':', '12', '5', ' ', 'a', 'a'.repeat(70), '\\"'];
+  const found = new Map<string | undefined, number>();
+  for (let n = 0; n < 5000; n++) {
+    let text = '';
+    while (random() < 0.95) text += pick(parts);
+    const json = Buffer.from(text);
+    const scan = new JsonScan(json, bounds);
+    while (!scan.advance());
+    const excess = findJsonExcess(json, bounds);
+    assert.equal(excess, scan.excess, text);
+    found.set(excess, (found.get(excess) ?? 0) + 1);
+  }
+  assert.deepEqual([...found.keys()].sort(), ['depth', 'digits', 'values', undefined]);
 });
 
 test('several pieces of long work share the turns, and let other work run between them', async () => {

@@ -216,7 +216,49 @@ function opened(at: number, isObject: boolean): Open {
 
 /** Returns which bound the JSON exceeds, or undefined. Strings may have any size. */
 export function findJsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | undefined {
+  if (json.length <= MAX_PIECE_BYTES) return findShortExcess(json, bounds);
   const scan = new JsonScan(json, bounds);
   while (!scan.advance());
   return scan.excess;
+}
+
+/** Returns the same as a `JsonScan`, for JSON that has no large value: most JSON is short, and only its brackets and commas count. */
+function findShortExcess(
+  json: Buffer,
+  { maxDepth, maxValues, maxDigits }: JsonBounds,
+): JsonExcess | undefined {
+  let depth = 0;
+  let values = 0;
+  let digits = 0;
+  for (let i = 0; i < json.length; i++) {
+    const byte = json[i]!;
+    if (byte >= ZERO && byte <= NINE) {
+      if (++digits > maxDigits) return 'digits';
+      continue;
+    }
+    digits = 0;
+    if (byte === QUOTE) {
+      const nearEnd = Math.min(i + SHORT_STRING_BYTES, json.length);
+      i++;
+      while (i < nearEnd && json[i] !== QUOTE) i += json[i] === BACKSLASH ? 2 : 1;
+      if (i >= nearEnd) i = endOfString(json, i);
+    } else if (byte === COMMA) values++;
+    else if ((byte | BRACE_BIT) === OPENING) {
+      values++;
+      if (++depth > maxDepth) return 'depth';
+    } else if ((byte | BRACE_BIT) === CLOSING && --depth < 0) break;
+  }
+  return values > maxValues ? 'values' : undefined;
+}
+
+/** Returns the place of the quote that ends a string, or the end of the text. The character at `from` is not escaped. */
+function endOfString(json: Buffer, from: number): number {
+  for (let at = from; ; ) {
+    const quote = json.indexOf(QUOTE, at);
+    if (quote === -1) return json.length;
+    let before = quote;
+    while (before > at && json[before - 1] === BACKSLASH) before--;
+    if ((quote - before) % 2 === 0) return quote;
+    at = quote + 1;
+  }
 }
