@@ -120,7 +120,7 @@ class Connection:
     def __init__(self, slug):
         self.slug = slug
         self._open = True
-        frames.support()
+        frames.support(Connection)
 
     def cursor(self) -> "Cursor":
         self._require_open()

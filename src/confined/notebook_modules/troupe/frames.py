@@ -13,14 +13,13 @@ from troupe.values import BY_CELL
 _is_supported = False
 
 
-def support():
-    """Makes pandas and polars accept connections to datasources. Called when a notebook opens one.
-    """
+def support(connections):
+    """Makes pandas and polars accept connections of this class. Called when a notebook opens one."""
     global _is_supported
     if not _is_supported:
         _is_supported = True
         after_import("polars.io.database._executor", _support_polars)
-        after_import("pandas.io.sql", _support_pandas)
+        after_import("pandas.io.sql", lambda sql: _support_pandas(sql, connections))
 
 
 def _support_polars(executor):
@@ -37,15 +36,13 @@ def _support_polars(executor):
         ]
 
 
-def _support_pandas(sql):
-    from troupe.dbapi import Connection
-
+def _support_pandas(sql, connections):
     build = getattr(sql, "pandasSQL_builder", None)
     if build is None:
         return
 
     def pandasSQL_builder(con, *args, **kwargs):
-        if not isinstance(con, Connection):
+        if not isinstance(con, connections):
             return build(con, *args, **kwargs)
         from troupe.writing import database_of
 

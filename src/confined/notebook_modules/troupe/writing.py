@@ -7,8 +7,6 @@ import json
 import pandas
 from pandas.io.sql import SQLiteDatabase
 
-from troupe.dbapi import DataError, NotSupportedError
-
 MAX_ROWS = 1000  # the rows of one INSERT; SQL Server allows no more
 POSTGRES = {
     "boolean": "BOOLEAN",
@@ -100,7 +98,7 @@ class Datasource(SQLiteDatabase):
         """Creates the table if it is missing, and inserts the rows. Each statement commits
         itself, so rows that were inserted before a failure stay."""
         if callable(method):
-            raise NotSupportedError("to_sql of a datasource inserts rows itself: leave out `method`")
+            raise self.con.NotSupportedError("to_sql of a datasource inserts rows itself: leave out `method`")
         if chunksize is not None and chunksize < 1:
             raise ValueError("chunksize is at least 1")
         kind = self._find_kind()
@@ -119,7 +117,7 @@ class Datasource(SQLiteDatabase):
         names = ", ".join(self._quoted(column) for column, _ in columns)
         most = MAX_PARAMETERS.get(kind, USUAL_PARAMETERS)
         if len(columns) > most:
-            raise DataError(f"a statement has at most {most:,} parameters, and a row of the frame has {len(columns):,} values")
+            raise self.con.DataError(f"a statement has at most {most:,} parameters, and a row of the frame has {len(columns):,} values")
         rows = list(zip(*(_values_of(series, kind) for _, series in columns), strict=True)) if columns else []
         step = max(1, min(MAX_ROWS, most // max(1, len(columns)), chunksize or MAX_ROWS))
         row = f"({', '.join('?' * len(columns))})"
@@ -142,7 +140,7 @@ class Datasource(SQLiteDatabase):
         if self._kind is None:
             kind = self.con.find_kind()
             if kind not in TYPES:
-                raise NotSupportedError(f"to_sql cannot write into datasources of kind {kind}: it can into {', '.join(TYPES)}")
+                raise self.con.NotSupportedError(f"to_sql cannot write into datasources of kind {kind}: it can into {', '.join(TYPES)}")
             self._kind = kind
         return self._kind
 
