@@ -62,10 +62,11 @@ type RunFacts = { readonly [Name in 'trace' | 'owner' | 'isTrimmed']?: RunRecord
 
 export function encodeRun(run: RunDocument, { trace, owner, isTrimmed }: RunFacts): EncodedRun {
   const { sessionId, status, kind } = run;
-  const parts = partsOf(run);
+  const isInputLarge = run.input instanceof EncodedJson;
+  // Only input and output may be large.
+  const parts = run.output === null && !isInputLarge ? [Buffer.from(JSON.stringify(run))] : partsOf(run);
   const [first = NO_BYTES, ...others] = parts;
   const length = others.reduce((sum, { byteLength }) => sum + byteLength, first.byteLength);
-  const isInputLarge = run.input instanceof EncodedJson;
   const fields: RunRecord = {
     sessionId,
     status,

@@ -182,7 +182,7 @@ export class RunRepository {
       addToIndex(tx, workspaceId, runId, entry);
     });
     faultPoint('run.begun');
-    return { runId, json: parts, trace: contextOf(trace) };
+    return { runId, json: parts, trace: trace && contextOf(trace) };
   }
 
   /** Returns the user who submitted a run; undefined when it is not known, as for runs of older releases. */
