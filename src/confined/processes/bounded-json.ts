@@ -22,7 +22,8 @@ const BOUNDS: JsonBounds = {
  * result. Throws a `ShapeError`, which never quotes the input.
  */
 export function parseBoundedJson(body: Buffer): unknown {
-  refuseExcess(findJsonExcess(body, BOUNDS));
+  const excess = findJsonExcess(body, BOUNDS);
+  if (excess !== undefined) throw excessive(excess);
   try {
     return JSON.parse(body.toString('utf8'));
   } catch {
@@ -34,7 +35,7 @@ export function parseBoundedJson(body: Buffer): unknown {
 export function* parseLargeBoundedJson(body: Buffer): Generator<undefined, unknown> {
   const scan = new JsonScan(body, BOUNDS);
   while (!scan.advance()) yield;
-  refuseExcess(scan.excess);
+  if (scan.excess !== undefined) throw excessive(scan.excess);
   try {
     return yield* parseJson(body, scan);
   } catch {
@@ -42,10 +43,10 @@ export function* parseLargeBoundedJson(body: Buffer): Generator<undefined, unkno
   }
 }
 
-function refuseExcess(excess: JsonExcess | undefined): void {
-  if (excess === 'depth') throw new ShapeError('a frame that is nested too deeply');
-  if (excess === 'members') throw new ShapeError('a frame with an object of too many members');
-  if (excess !== undefined) throw new ShapeError('a frame of too many values');
+function excessive(excess: JsonExcess): ShapeError {
+  if (excess === 'depth') return new ShapeError('a frame that is nested too deeply');
+  if (excess === 'members') return new ShapeError('a frame with an object of too many members');
+  return new ShapeError('a frame of too many values');
 }
 
 /** The parser's own message quotes the input. */

@@ -38,8 +38,7 @@ export function asBoolean(value: unknown, where: string): boolean {
 }
 
 export function asOneOf<T extends string>(value: unknown, allowed: readonly T[], where: string): T {
-  const found = allowed.find((one) => one === value);
-  if (found !== undefined) return found;
+  for (const one of allowed) if (one === value) return one;
   throw new ShapeError(`${where} is none of ${allowed.join(', ')}`);
 }
 

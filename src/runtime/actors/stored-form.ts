@@ -30,8 +30,8 @@ function isSameContext(one: unknown, other: unknown): boolean {
 function sameMembers(one: object, other: object, isSame: (a: unknown, b: unknown) => boolean): boolean {
   const [members, others] = [one as Record<string, unknown>, other as Record<string, unknown>];
   const names = Object.keys(members);
-  return (
-    names.length === Object.keys(others).length &&
-    names.every((name) => Object.hasOwn(others, name) && isSame(members[name], others[name]))
-  );
+  if (names.length !== Object.keys(others).length) return false;
+  for (const name of names)
+    if (!Object.hasOwn(others, name) || !isSame(members[name], others[name])) return false;
+  return true;
 }
