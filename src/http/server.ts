@@ -10,13 +10,12 @@ import { createAnswerPlaces } from './edge/answer-places.ts';
 import { AuthThrottle } from './edge/auth-throttle.ts';
 import { BodyMemory } from './edge/body-memory.ts';
 import { createClientAddresses } from './edge/client-address.ts';
-import { ConnectionLimit, limitConnections } from './edge/connection-limit.ts';
+import { type ConnectionLimit, limitConnections } from './edge/connection-limit.ts';
 import { createAllowedOrigins, preflightHeaders } from './edge/cors.ts';
 import { HttpExchange } from './edge/exchange.ts';
-import { type HttpContext, type HttpDependencies, NO_STORE } from './edge/http-context.ts';
-import { OpenRequests } from './edge/open-requests.ts';
+import type { HttpContext, HttpDependencies } from './edge/http-context.ts';
+import type { OpenRequests } from './edge/open-requests.ts';
 import { framingOf, requestIdFor } from './edge/request-head.ts';
-import { RequestLog } from './edge/request-log.ts';
 import { WorkspaceTurns } from './edge/workspace-turns.ts';
 import type { InnerRequests } from './inner/inner-requests.ts';
 import { servePeers } from './peer/serve-peers.ts';
@@ -32,13 +31,13 @@ export interface ServerOptions extends HttpDependencies {
   readonly routes: readonly Route[];
   readonly listen: ListenAddress;
   /** The descriptor of the bound unix socket to which proxies of this machine connect. The server closes it. */
-  readonly proxies?: number | undefined;
+  readonly proxies: number | undefined;
   /** The path of another copy of uWebSockets.js than the one of this installation. */
-  readonly uwebsockets?: string | undefined;
-  /** Counts the open connections, together with those of other ports. Defaults to a limit of its own. */
-  readonly connections?: ConnectionLimit;
+  readonly uwebsockets: string | undefined;
+  /** Counts the open connections, together with those of other ports. */
+  readonly connections: ConnectionLimit;
   /** Gets the routes, for requests that the server makes to itself. */
-  readonly inner?: InnerRequests;
+  readonly inner: InnerRequests;
 }
 
 export interface Server extends AsyncDisposable {
@@ -61,46 +60,26 @@ const MOUNT = {
   DELETE: 'del',
 } as const satisfies Record<Method, keyof TemplatedApp>;
 const DEFAULT_GRACE_MS = 1000;
-const DEFAULT_HEARTBEAT_MS = 10_000;
 const GRACE_CHECK_MS = 5;
 
 /** Resolves once the server listens. Rejects with an error of one line when it cannot, or when a route is misdeclared. */
 export async function createServer(options: ServerOptions): Promise<Server> {
-  const uws = await loadUws(options.uwebsockets);
-  const open = options.open ?? new OpenRequests(options.log);
-  const { ofPort, ofProxySocket } = createClientAddresses({
-    trusted: options.trustedProxies ?? [],
-    sharesNetwork: options.sharesNetwork ?? false,
-  });
+  const { routes, listen, proxies: ownProxies, uwebsockets, connections, inner, ...dependencies } = options;
+  const { open, forwarding, trustedProxies, sharesNetwork } = dependencies;
+  const uws = await loadUws(uwebsockets);
+  const { ofPort, ofProxySocket } = createClientAddresses({ trusted: trustedProxies, sharesNetwork });
   const context: HttpContext = {
-    auth: options.auth,
-    log: options.log,
-    durable: options.durable ?? (() => undefined),
-    store: options.store ?? NO_STORE,
-    phase: options.phase ?? { isDraining: false },
-    readOnly: options.readOnly ?? false,
-    streamsPerWorkspace: options.streamsPerWorkspace ?? (() => 0),
-    heartbeatMs: options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS,
-    idempotency: options.idempotency,
-    metrics: options.metrics,
-    tracer: options.tracer,
-    publicUrl: options.publicUrl,
-    open,
+    ...dependencies,
     turns: new WorkspaceTurns(),
     bodies: new BodyMemory(),
     answers: new BodyMemory({ alwaysTakesOne: true }),
     answerPlaces: createAnswerPlaces(),
-    streamPermits: options.openStreamPermits?.((workspaceId) => open.streams.of(workspaceId)),
-    authThrottle: new AuthThrottle(undefined, options.workers),
-    requestLog: options.requestLog ?? RequestLog.silent(),
+    streamPermits: dependencies.openStreamPermits((workspaceId) => open.streams.of(workspaceId)),
+    authThrottle: new AuthThrottle(undefined, dependencies.workers),
     clientAddress: ofPort,
-    redeemTicket: options.redeemTicket ?? refuseTicket,
-    pageCaller: options.pageCaller ?? refusePage,
-    allowedOrigin: createAllowedOrigins(options.corsOrigins ?? []),
-    forwarding: options.forwarding,
+    allowedOrigin: createAllowedOrigins(dependencies.corsOrigins),
   };
-  const connections = options.connections ?? new ConnectionLimit();
-  const prepared = prepare(options.routes, context);
+  const prepared = prepare(routes, context);
   const createMounted = (served: HttpContext): TemplatedApp => {
     const app = createApp(uws);
     limitConnections(app, connections);
@@ -108,12 +87,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     return app;
   };
   const app = createMounted(context);
-  options.inner?.attach(prepared, context);
-  const { host } = options.listen;
+  inner.attach(prepared, context);
+  const { host } = listen;
   const handleForwarded = servePeers(prepared, context, (req, route) => stampOf(context, req, route));
-  const shared = await options.forwarding?.join(handleForwarded, () => open.busyHomes());
-  const listening = await listenOn(uws, app, shared === undefined ? options.listen : { host, ...shared });
-  const proxies = shared === undefined ? options.proxies : shared.proxies;
+  const shared = await forwarding?.join(handleForwarded, () => open.busyHomes());
+  const listening = await listenOn(uws, app, shared === undefined ? listen : { host, ...shared });
+  const proxies = shared === undefined ? ownProxies : shared.proxies;
   // An app of its own, because a connection does not say on which socket it was accepted.
   const proxied =
     proxies === undefined ? undefined : createMounted({ ...context, clientAddress: ofProxySocket });
@@ -255,14 +234,6 @@ function answer(res: HttpResponse, req: HttpRequest, reply: EncodedReply, stamp:
   setImmediate(() => {
     if (!isGone) writeWhole(res, reply, options);
   });
-}
-
-function refuseTicket(): never {
-  throw new AppError('unauthenticated', 'This server knows no tickets.');
-}
-
-function refusePage(): never {
-  throw new AppError('unauthenticated', 'This server knows no pages.');
 }
 
 function later(ms: number): Promise<void> {

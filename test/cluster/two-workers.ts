@@ -15,6 +15,7 @@ import { createServer, type Server, type ServerOptions } from '#src/http/server.
 import type { Heartbeats } from '#src/runtime/events/heartbeats.ts';
 import { MirroredStream } from '#src/runtime/events/mirrored-stream.ts';
 import { dealSlots, type Home, type SlotTable, slotOf, withSlots } from '#src/runtime/homes/slots.ts';
+import { httpDefaults } from '#test/http/http-defaults.ts';
 import { auth, principal } from '../http/test-server.ts';
 
 /** Every user is in every workspace. */
@@ -115,11 +116,10 @@ export async function startTwoWorkers(
       },
     };
     const server = await createServer({
+      ...httpDefaults(log),
       routes: routesOf(worker),
       auth: everywhere,
-      log,
       open,
-      listen: { host: '127.0.0.1', port: 0 },
       forwarding,
       ...options,
     });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { AppError } from '#src/base/errors/errors.ts';
-import { NO_STORE } from '#src/http/edge/http-context.ts';
 import { accepted, created, encodedJson, json, noContent, ok, raw } from '#src/http/reply/reply.ts';
 import { prepareHeaders } from '#src/http/reply/write-reply.ts';
 import { deferred } from '#test/support/deferred.ts';
+import { NO_STORE } from './http-defaults.ts';
 import { GOOD, send, serve } from './test-server.ts';
 import { thingRoute } from './thing-routes.ts';
 

@@ -3,11 +3,11 @@ import { createHmac } from 'node:crypto';
 import test from 'node:test';
 import Type from 'typebox';
 import { AppError } from '#src/base/errors/errors.ts';
-import { NO_STORE } from '#src/http/edge/http-context.ts';
 import type { Idempotency, IdempotentRequest, StoredReply } from '#src/http/idempotency/idempotency.ts';
 import { created, noContent, ok, type Reply } from '#src/http/reply/reply.ts';
 import { defineRoute } from '#src/http/route.ts';
 import { deferred } from '#test/support/deferred.ts';
+import { NO_STORE } from './http-defaults.ts';
 import { JSON_BODY, send, serve, type TestServer } from './test-server.ts';
 
 /** Keeps records in memory and remembers its calls, in order. */

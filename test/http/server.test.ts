@@ -6,16 +6,16 @@ import { defineRoute } from '#src/http/route.ts';
 import { healthRoutes } from '#src/http/routes/health.ts';
 import { createServer } from '#src/http/server.ts';
 import { deferred } from '#test/support/deferred.ts';
+import { httpDefaults } from './http-defaults.ts';
 import { auth, RawConnection, send, serve } from './test-server.ts';
 import { docs } from './thing-routes.ts';
 
-const log = { error: () => {} };
-const listen = { host: '127.0.0.1', port: 0 };
+const defaults = () => httpDefaults({ error: () => {} });
 
 test('a port in use is refused in one line', async (t) => {
   const server = await serve(t, []);
   const taken = { host: '127.0.0.1', port: server.port };
-  await assert.rejects(createServer({ routes: [], auth, log, listen: taken }), {
+  await assert.rejects(createServer({ ...defaults(), routes: [], auth, listen: taken }), {
     message: `Cannot listen on 127.0.0.1:${server.port}: another program uses the port. Stop that program (ss -ltnp shows it), or set TROUPE_PORT to another port.`,
   });
 });
@@ -24,11 +24,11 @@ test('a route with an unknown action, or declared twice, keeps the server from s
   const route = (access: 'public' | { action: string }) =>
     defineRoute({ ...docs, method: 'GET', path: '/x', operationId: 'x', access, handle: () => ok({}) });
   await assert.rejects(
-    createServer({ routes: [route({ action: 'fly' })], auth, log, listen }),
+    createServer({ ...defaults(), routes: [route({ action: 'fly' })], auth }),
     /x needs the action fly/,
   );
   await assert.rejects(
-    createServer({ routes: [route('public'), route('public')], auth, log, listen }),
+    createServer({ ...defaults(), routes: [route('public'), route('public')], auth }),
     /GET \/x is declared twice/,
   );
 });

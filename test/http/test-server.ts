@@ -6,6 +6,7 @@ import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { TokenId, UserId, WorkspaceId } from '#src/base/ids.ts';
 import type { Route } from '#src/http/route.ts';
 import { createServer, type Server, type ServerOptions } from '#src/http/server.ts';
+import { httpDefaults } from './http-defaults.ts';
 
 export const principal: Principal = {
   workspaceId: 'ws_1' as WorkspaceId,
@@ -58,10 +59,9 @@ export async function serve(
 ): Promise<TestServer> {
   const logged: TestServer['logged'] = [];
   const server = await createServer({
+    ...httpDefaults({ error: (fields, message) => logged.push({ fields, message }) }),
     routes,
     auth,
-    log: { error: (fields, message) => logged.push({ fields, message }) },
-    listen: { host: '127.0.0.1', port: 0 },
     ...ports,
   });
   t.after(() => server.close(0));

@@ -62,13 +62,6 @@ export interface StoreOfRequests {
   observe<T>(read: () => T): { readonly result: T; readonly uncommitted: Promise<void> | undefined };
 }
 
-/** For a server whose handlers store nothing. */
-export const NO_STORE: StoreOfRequests = {
-  isFull: false,
-  decide: (decision) => decision(),
-  observe: (read) => ({ result: read(), uncommitted: undefined }),
-};
-
 /** The parts of the server that the HTTP server depends on. */
 export interface HttpDependencies {
   readonly auth: Auth;
@@ -77,76 +70,53 @@ export interface HttpDependencies {
    * Returns a promise that resolves once everything this turn of the event loop wrote is on disk, or undefined when
    * nothing is waiting. The reply to every mutation waits for it.
    */
-  readonly durable?: () => Promise<void> | undefined;
-  /** The requests and streams still open; this server makes its own when absent. */
-  readonly open?: OpenRequests;
-  /** Where handlers read and write; `NO_STORE` when absent. */
-  readonly store?: StoreOfRequests;
-  readonly idempotency?: Idempotency;
+  readonly durable: () => Promise<void> | undefined;
+  /** The requests and streams still open. */
+  readonly open: OpenRequests;
+  /** Where handlers read and write. */
+  readonly store: StoreOfRequests;
+  readonly idempotency: Idempotency;
   /** The address at which browsers reach this server, if it is configured. */
-  readonly publicUrl?: string | undefined;
+  readonly publicUrl: string | undefined;
   /** While the server is draining, every route but the health checks answers 503. Open event streams continue. */
-  readonly phase?: { readonly isDraining: boolean };
+  readonly phase: { readonly isDraining: boolean };
   /** Whether the server only reads: requests that would change something answer 503. */
-  readonly readOnly?: boolean;
+  readonly readOnly: boolean;
   /** Returns how many event streams a workspace may have open at once; 0 means any number. */
-  readonly streamsPerWorkspace?: LimitOf;
+  readonly streamsPerWorkspace: LimitOf;
   /**
    * Opens the permits for event streams of a server of several workers; undefined with one. `inUse` returns how many streams a
    * workspace has open here.
    */
-  readonly openStreamPermits?: (inUse: (workspaceId: string) => number) => StreamPermits | undefined;
+  readonly openStreamPermits: (inUse: (workspaceId: string) => number) => StreamPermits | undefined;
   /** The interval at which a deferred reply sends white space while its value is awaited. */
-  readonly heartbeatMs?: number;
-  /** How many processes serve; 1 when absent. Each throttles its share of wrong tokens. */
-  readonly workers?: number;
-  /** When absent, nothing about requests is logged except unexpected failures. */
-  readonly requestLog?: RequestLog;
-  /** The metrics of requests; absent when nothing is counted. */
-  readonly metrics?: ServerMetrics | undefined;
-  /** Records spans of requests; absent when nothing is traced. */
-  readonly tracer?: Tracer | undefined;
+  readonly heartbeatMs: number;
+  /** How many processes serve. Each throttles its share of wrong tokens. */
+  readonly workers: number;
+  readonly requestLog: RequestLog;
+  /** The metrics of requests; undefined when nothing is counted. */
+  readonly metrics: ServerMetrics | undefined;
+  /** Records spans of requests; undefined when nothing is traced. */
+  readonly tracer: Tracer | undefined;
   /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. */
-  readonly trustedProxies?: readonly string[];
+  readonly trustedProxies: readonly string[];
   /** Whether notebook code has the network of this machine, so that no address of this machine is a proxy's alone. */
-  readonly sharesNetwork?: boolean;
-  /**
-   * Returns the caller of a ticket for an event stream and uses it up. Throws `unauthenticated`. Absent: the server has no tickets.
-   */
-  readonly redeemTicket?: (
+  readonly sharesNetwork: boolean;
+  /** Returns the caller of a ticket for an event stream and uses it up. Throws `unauthenticated`. */
+  readonly redeemTicket: (
     ticket: string,
     purpose: { readonly action: string; readonly sessionId: string },
   ) => Principal;
-  /** Returns the caller of a page of a notebook. Throws `unauthenticated`. Absent: there are no such pages. */
-  readonly pageCaller?: (credential: SentPageCredential) => Principal;
-  /** Absent in a server of one process. */
-  readonly forwarding?: Forwarding | undefined;
+  /** Returns the caller of a page of a notebook. Throws `unauthenticated`. */
+  readonly pageCaller: (credential: SentPageCredential) => Principal;
+  /** Undefined in a server of one process. */
+  readonly forwarding: Forwarding | undefined;
   /** Origins whose pages may read answers, such as `https://app.example`. */
-  readonly corsOrigins?: readonly string[];
+  readonly corsOrigins: readonly string[];
 }
 
-/** The dependencies with their defaults, and the objects that all requests of one server share. */
-export interface HttpContext
-  extends Required<
-    Omit<
-      HttpDependencies,
-      | 'idempotency'
-      | 'metrics'
-      | 'tracer'
-      | 'publicUrl'
-      | 'trustedProxies'
-      | 'sharesNetwork'
-      | 'corsOrigins'
-      | 'forwarding'
-      | 'workers'
-      | 'openStreamPermits'
-    >
-  > {
-  readonly idempotency: Idempotency | undefined;
-  readonly metrics: ServerMetrics | undefined;
-  readonly tracer: Tracer | undefined;
-  readonly publicUrl: string | undefined;
-  readonly forwarding: Forwarding | undefined;
+/** The dependencies, and the objects that all requests of one server share. */
+export interface HttpContext extends HttpDependencies {
   readonly streamPermits: StreamPermits | undefined;
   readonly turns: WorkspaceTurns;
   readonly bodies: BodyMemory;

@@ -17,7 +17,7 @@ export function claimKey(
 ): IdempotentAttempt | Replay | undefined {
   const { route } = prepared;
   const { principal, idempotencyKey: key, headers, credential } = request;
-  if (key === undefined || idempotency === undefined || principal === undefined) return undefined;
+  if (key === undefined || principal === undefined) return undefined;
   route.checkAccess?.(request);
   const { workspaceId, userId } = principal;
   const path = pathOf(prepared, request);

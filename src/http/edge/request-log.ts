@@ -77,16 +77,6 @@ export class RequestLog {
     this.#slowMs = slowMs === 0 ? Number.POSITIVE_INFINITY : slowMs;
   }
 
-  /** Returns a log that writes nothing. */
-  static silent(): RequestLog {
-    const nothing = () => {};
-    return new RequestLog({
-      log: { debug: nothing, info: nothing, warn: nothing },
-      logsAll: false,
-      slowMs: 0,
-    });
-  }
-
   /** Writes the lines of a request that has its reply now. */
   replied(route: LoggedRoute, request: LoggedRequest, outcome: RequestOutcome): void {
     const isSlow = outcome.ms > this.#slowMs && !outcome.mayTakeLong && !asksToWait(request.query);

@@ -7,6 +7,7 @@ import { createServer } from '#src/http/server.ts';
 import { WorkspaceDeletion } from '#src/people/auth/workspace-deletion.ts';
 import { ALONE } from '#src/runtime/homes/cluster.ts';
 import { Removals } from '#storage/removals.ts';
+import { httpDefaults } from '#test/http/http-defaults.ts';
 import { openIdentity } from './identity-fixture.ts';
 
 /** The identity fixture in a real server that has only the routes of identity. */
@@ -26,9 +27,10 @@ export async function serveIdentity(t: TestContext) {
     },
   );
   const server = await createServer({
-    listen: { host: '127.0.0.1', port: 0 },
+    ...httpDefaults({
+      error: (fields, message) => assert.fail(`${message} ${JSON.stringify(fields)}`),
+    }),
     auth: authenticator,
-    log: { error: (fields, message) => assert.fail(`${message} ${JSON.stringify(fields)}`) },
     durable: () => store.durable(),
     routes: [
       ...workspaceRoutes(workspaces, deletion),
