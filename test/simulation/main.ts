@@ -1,5 +1,6 @@
 /** `npm run simulate`: simulates the whole server with its users and crashes, for one seed or for many. */
 import { scriptOptions } from '#test/support/script-options.ts';
+import { huntMutants } from './mutants/hunt.ts';
 import { editsOf, MUTANTS } from './mutants/list.ts';
 import { simulateHere } from './simulated-process.ts';
 
@@ -10,12 +11,13 @@ Usage: npm run simulate -- [options]
 
   --seed N           simulates this seed; 1
   --seeds A..B       simulates all of these seeds
+  --limit S          begins no further seed after so many seconds of one core
   --seconds S        for how many simulated seconds users act in each seed; 20
   --users N          how many users there are; 3
   --talkers N        how many users talk with agents; drawn by default
   --calm             the server is never killed
   --times N          simulates each seed so often, and fails when its digests differ; 1
-  --mutant NAME      plants a fault before; "--mutant help" lists them
+  --mutant NAME      plants a fault before; "--mutant help" lists them, and "--mutant all" looks for each of them, one after the other
   --coverage         names the states and events of charts that were not reached
   --shrink           looks for the least users, seconds and acts with which a seed fails
   --skip A-B,C-D     leaves out these acts of each user
@@ -25,6 +27,7 @@ Usage: npm run simulate -- [options]
 const values = scriptOptions(USAGE, {
   seed: { type: 'string', default: '1' },
   seeds: { type: 'string' },
+  limit: { type: 'string' },
   seconds: { type: 'string', default: '20' },
   users: { type: 'string', default: '3' },
   talkers: { type: 'string' },
@@ -41,12 +44,25 @@ if (values.mutant === 'help') {
   for (const { name, breaks } of MUTANTS) process.stdout.write(`${name.padEnd(32)}${breaks}\n`);
   process.exit(0);
 }
+if (values.mutant === 'all') {
+  const limits = [
+    '--seeds',
+    values.seeds ?? '1..100000',
+    '--limit',
+    values.limit ?? '60',
+    '--seconds',
+    values.seconds,
+  ];
+  await huntMutants(MUTANTS, limits, (line) => void process.stdout.write(`${line}\n`));
+  process.exit(0);
+}
 simulateHere(values.mutant === undefined ? [] : editsOf(values.mutant));
 const { simulateSeeds } = await import('./simulate-seeds.ts');
 const [first = 1, last = first] = (values.seeds ?? values.seed).split('..').map(Number);
 const isSound = await simulateSeeds({
   first,
   last,
+  limitS: Number(values.limit ?? Number.POSITIVE_INFINITY),
   times: Number(values.times),
   lists: values.coverage,
   shrinks: values.shrink,

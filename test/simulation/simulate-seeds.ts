@@ -7,6 +7,8 @@ import { type SimulationOptions, type SimulationReport, simulate } from './simul
 export interface SeedsOptions {
   readonly first: number;
   readonly last: number;
+  /** After so many seconds of one core no further seed is begun. */
+  readonly limitS: number;
   /** How often each seed is simulated. */
   readonly times: number;
   /** Whether states and events that were not reached are named. */
@@ -21,12 +23,16 @@ export interface SeedsOptions {
 
 /** Resolves with whether no seed had a problem. It ends with the first seed that has one. */
 export async function simulateSeeds(options: SeedsOptions): Promise<boolean> {
-  const { first, last, times, simulation, lists, say } = options;
+  const { first, last, limitS, times, simulation, lists, say } = options;
   observeCharts();
   const before = process.cpuUsage();
   let operations = 0;
   let isSound = true;
-  for (let seed = first; seed <= last && isSound; seed++) {
+  const seconds = () => {
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1e6;
+  };
+  for (let seed = first; seed <= last && isSound && seconds() < limitS; seed++) {
     const reports: SimulationReport[] = [];
     for (let at = 0; at < times; at++) reports.push(await simulate(seed, simulation));
     const [report] = reports;
@@ -42,10 +48,9 @@ export async function simulateSeeds(options: SeedsOptions): Promise<boolean> {
     isSound = problems.length === 0;
     if (!isSound) for (const line of await explanation(report, problems, options)) say(line);
   }
-  const { user, system } = process.cpuUsage(before);
-  const seconds = (user + system) / 1e6;
+  const tookS = seconds();
   say(
-    `${operations} operations in ${seconds.toFixed(1)} s of one core: ${Math.round(operations / seconds)} a second`,
+    `${operations} operations in ${tookS.toFixed(1)} s of one core: ${Math.round(operations / tookS)} a second`,
   );
   for (const { chart, reached, possible, missing } of coverage())
     say(

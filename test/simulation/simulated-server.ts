@@ -21,6 +21,7 @@ export const TOKEN = 'token-of-the-owner-of-everything';
 export const WORKSPACE = 'ws_home';
 const HOST_LOST = 'the kernel host has ended and is started again';
 const UWS = 'uws.cjs';
+const STEP_MS = 10;
 /** How many moments pass at most before a crash at one of them. */
 const MAX_POINTS = 12;
 /** The longest text of a field that is repeated in a problem. */
@@ -43,6 +44,8 @@ export class SimulatedServer {
   #zygotes: SimulatedZygote[] = [];
   /** How many kernel hosts were killed whose loss the server has not logged yet. */
   #killedHosts = 0;
+  /** Whether the disk was broken in this life. */
+  #isBroken = false;
   /** The life that serves; undefined while none does. */
   up: Life | undefined;
 
@@ -61,6 +64,7 @@ export class SimulatedServer {
   start(): Promise<void> {
     const life: Life = { name: `life ${++this.#lives}`, isOver: false };
     this.#life = life;
+    this.#isBroken = false;
     this.#zygotes = [];
     beginLife();
     rmSync(join(this.#folder, 'store'), { recursive: true, force: true }); // its records are on the disk of the world
@@ -108,6 +112,31 @@ export class SimulatedServer {
     for (const zygote of this.#zygotes) zygote.serverDied();
   }
 
+  /** The next commit fails for good. Resolves when the server has ended because of that, or at the latest after `mostMs`. */
+  async breakDisk(mostMs: number): Promise<void> {
+    const life = this.#life;
+    this.#isBroken = true;
+    diskOf(this.#world).setTrouble('broken');
+    const untilMs = this.#world.nowMs + mostMs;
+    while (!life.isOver && this.#world.nowMs < untilMs) await this.#world.sleep(STEP_MS);
+    if (!life.isOver) this.kill();
+    diskOf(this.#world).setTrouble(undefined);
+  }
+
+  /** The disk is full or slow for `ms`. The server learns of a full disk at once, or by commits that fail. */
+  async troubleDisk(ms: number): Promise<void> {
+    const { ofFate } = this.#world;
+    const disk = diskOf(this.#world);
+    const trouble = ofFate.pick(['full', 'full', 'slow'] as const);
+    this.#world.count(`times of a ${trouble} disk`);
+    const surpriseMs = ofFate.is(0.5) ? Math.min(ms, ofFate.next() * 500) : 0;
+    disk.setTrouble(trouble);
+    await this.#world.sleep(surpriseMs);
+    disk.setTrouble(trouble, trouble === 'full');
+    await this.#world.sleep(ms - surpriseMs);
+    disk.setTrouble(undefined);
+  }
+
   /** Kills the server at the edge of its next commit, or after `mostMs` when it commits nothing. */
   async killAtCommit(mostMs: number): Promise<void> {
     const disk = diskOf(this.#world);
@@ -120,6 +149,26 @@ export class SimulatedServer {
         resolve();
       };
       disk.atNextCommit = kill;
+      const tooLate = this.#world.after(mostMs, kill, OUTSIDE);
+    });
+  }
+
+  /** Kills the server while a commit is under way and it says something to a client, or after `mostMs`. */
+  async killAtReply(mostMs: number): Promise<void> {
+    const disk = diskOf(this.#world);
+    const life = this.#life;
+    await new Promise<void>((resolve) => {
+      const kill = () => {
+        this.#world.atReply = undefined;
+        tooLate.isCancelled = true;
+        if (!life.isOver) this.kill();
+        resolve();
+      };
+      this.#world.atReply = () => {
+        if (!disk.isCommitting || this.#world.ofFate.is(0.5)) return;
+        this.#world.atReply = undefined;
+        this.#world.after(this.#world.ofFate.next() * 0.2, kill, OUTSIDE);
+      };
       const tooLate = this.#world.after(mostMs, kill, OUTSIDE);
     });
   }
@@ -238,7 +287,11 @@ export class SimulatedServer {
         kernelsReady: Promise.resolve({ confinement: 'none' }),
         [Symbol.asyncDispose]: () => host[Symbol.asyncDispose](),
       },
-      onFatal: (error) => this.#complain(`the store has failed: ${textOf(error)}`),
+      onFatal: (error) => {
+        if (!this.#isBroken) this.#complain(`the store has failed: ${textOf(error)}`);
+        const life = this.#life;
+        this.#world.after(0, () => !life.isOver && this.kill(), OUTSIDE); // as a server does that cannot write
+      },
     });
   }
 
@@ -251,7 +304,12 @@ export class SimulatedServer {
     const write = (line: string) => {
       const { level, msg, time: _, ...fields } = JSON.parse(line) as Record<string, unknown>;
       this.#world.trace.add('log', `${String(level)} ${String(msg)}`);
-      if ((level !== 'error' && level !== 'fatal') || (msg === HOST_LOST && this.#killedHosts-- > 0)) return;
+      if (
+        (level !== 'error' && level !== 'fatal') ||
+        this.#isBroken ||
+        (msg === HOST_LOST && this.#killedHosts-- > 0)
+      )
+        return;
       const text = JSON.stringify(fields);
       // A report for developers, of data that the simulation has made: ASCII, which may be cut anywhere.
       this.#complain(`the server logged: ${String(msg)} ${text.slice(0, MAX_FIELDS_CHARS)}`);

@@ -46,6 +46,8 @@ const SETTLE_PAUSE_MS = 250;
 const KILL = 0.6;
 const DRAIN = 0.8;
 const MAX_DOWN_MS = 500;
+const MAX_TROUBLE_MS = 3000;
+const TROUBLE_EVERY_MS = 3000;
 const MAX_WAIT_MS = 500;
 const CALM_MS = 100;
 
@@ -122,10 +124,15 @@ class Simulation {
   async #disturb(untilMs: number): Promise<void> {
     const { ofFate, nature } = this.#world;
     for (;;) {
-      const pauseMs = -Math.log(1 - ofFate.next()) * nature.crashEveryMs;
+      const everyMs = nature.troubles ? Math.min(nature.crashEveryMs, TROUBLE_EVERY_MS) : nature.crashEveryMs;
+      const pauseMs = -Math.log(1 - ofFate.next()) * everyMs;
       if (this.#world.nowMs + pauseMs > untilMs) return;
       await this.#world.sleep(pauseMs);
       const dice = ofFate.next();
+      if (nature.troubles && ofFate.is(0.5)) {
+        await this.#server.troubleDisk(ofFate.next() * MAX_TROUBLE_MS);
+        continue;
+      }
       if (dice > DRAIN) {
         if (ofFate.is(0.7)) this.#server.killKernel();
         else this.#server.killHost();
@@ -140,8 +147,10 @@ class Simulation {
 
   /** Kills the server, mostly where it matters. */
   async #kill(): Promise<void> {
-    const { ofFate } = this.#world;
-    if (ofFate.is(0.4)) await this.#server.killAtCommit(MAX_WAIT_MS);
+    const { ofFate, nature } = this.#world;
+    if (nature.troubles && ofFate.is(0.4)) await this.#server.breakDisk(MAX_WAIT_MS);
+    else if (ofFate.is(0.3)) await this.#server.killAtCommit(MAX_WAIT_MS);
+    else if (ofFate.is(0.4)) await this.#server.killAtReply(MAX_WAIT_MS);
     else if (ofFate.is(0.6)) await this.#server.killAtPoint(MAX_WAIT_MS);
     else this.#server.kill();
   }

@@ -63,3 +63,20 @@ test('ranges go forwards and backwards, without their ends, and stay as they wer
     assert.equal([...reading].length, 3);
     assert.equal(names({}), 'acd');
   }));
+
+test('a full disk takes no commit and keeps nothing of it, and takes the next one once there is space', () =>
+  within(2, async (_world, disk) => {
+    disk.setTrouble('full', true);
+    await assert.rejects(disk.commit(write('1', 'a'), OUTSIDE, 1, 1), { code: 'ENOSPC' });
+    assert.equal(disk.get('a'), undefined);
+    disk.setTrouble(undefined);
+    await disk.commit(write('2', 'a'), OUTSIDE, 1, 1);
+    assert.equal(disk.get('a')?.toString(), '2');
+  }));
+
+test('an input/output error befalls one commit', () =>
+  within(3, async (_world, disk) => {
+    disk.setTrouble('broken');
+    await assert.rejects(disk.commit(write('1', 'a'), OUTSIDE, 1, 1), { code: 'EIO' });
+    assert.equal(disk.trouble, undefined);
+  }));

@@ -1,3 +1,11 @@
+/**
+ * What may be wrong with a disk for a while.
+ * - `slow`: each commit takes very long.
+ * - `full`: commits fail for lack of space, of which the server learns before or after.
+ * - `broken`: the next commit fails with an input/output error, after which the store is written no more.
+ */
+export type Trouble = 'slow' | 'full' | 'broken';
+
 /** The disk of a world: the records of its store in the order of their keys. It outlives the lives of servers. */
 import { createHash } from 'node:crypto';
 import { type Life, OUTSIDE, type World, world } from '../world/world.ts';
@@ -18,6 +26,9 @@ export function textOf(key: readonly (string | Uint8Array)[]): string {
   return key.map((part) => (typeof part === 'string' ? part : '\uffff')).join('\0');
 }
 
+/** How much longer a commit takes on a slow disk. */
+const SLOWNESS = 100;
+
 export class Disk {
   readonly #values = new Map<string, Buffer>();
   #keys: string[] = [];
@@ -25,8 +36,13 @@ export class Disk {
   #isRead = false;
   /** Called once, at the edge of the next commit: its life may end there. */
   atNextCommit: (() => void) | undefined;
-  /** Called after each commit of a life that goes on. */
-  committed: ((writes: Writes) => void) | undefined;
+  /** What is wrong at present. */
+  trouble: Trouble | undefined;
+  /** Whether the system tells how little space is left. Other programs may take it between two looks. */
+  isKnownFull = false;
+  /** When something was wrong last. */
+  troubledAtMs = Number.NEGATIVE_INFINITY;
+  #underWay = 0;
   /** Commits reach the disk in the order in which they were given. */
   #lastAtMs = 0;
   /** A commit of an ended life was lost, so the later ones of that life are lost, too. */
@@ -36,17 +52,30 @@ export class Disk {
     return this.#values.get(text);
   }
 
-  get size(): number {
-    return this.#keys.length;
+  /** Whether a commit is under way. */
+  get isCommitting(): boolean {
+    return this.#underWay > 0;
   }
 
   /** Resolves, in the life that commits, `newsMs` after the writes are on the disk, which takes `flushMs`. */
   commit(writes: Writes, life: Life, flushMs: number, newsMs: number): Promise<boolean> {
     const now = world();
-    this.#lastAtMs = Math.max(this.#lastAtMs, now.nowMs + flushMs);
-    return new Promise((resolve) => {
+    const { trouble } = this;
+    if (trouble !== undefined) this.troubledAtMs = now.nowMs;
+    this.#lastAtMs = Math.max(this.#lastAtMs, now.nowMs + flushMs * (trouble === 'slow' ? SLOWNESS : 1));
+    this.#underWay++;
+    return new Promise((resolve, reject) => {
       const flush = () => {
+        this.#underWay--;
         this.#takeEdge(life);
+        const failure = life.isOver ? undefined : failureOf(trouble);
+        if (failure !== undefined) {
+          now.trace.add('disk', failure.message);
+          now.count(`commits that failed: ${failure.code}`);
+          if (trouble === 'broken') this.trouble = undefined;
+          now.after(newsMs, () => reject(failure), life);
+          return;
+        }
         if (life.isOver && (this.#losers.has(life) || now.ofDisk.is(0.5))) {
           this.#losers.add(life);
           now.trace.add('disk', 'a commit is lost');
@@ -56,11 +85,19 @@ export class Disk {
         this.#apply(writes);
         now.trace.add('disk', `${writes.size} ${digestOf(writes)}`);
         now.count('commits');
-        if (!life.isOver) this.committed?.(writes);
         now.after(newsMs, () => resolve(true), life);
       };
       now.after(this.#lastAtMs - now.nowMs, flush, OUTSIDE);
     });
+  }
+
+  /** Begins or ends a time in which something is wrong. */
+  setTrouble(trouble: Trouble | undefined, isKnownFull = false): void {
+    const now = world();
+    if (this.trouble !== undefined) this.troubledAtMs = now.nowMs;
+    this.trouble = trouble;
+    this.isKnownFull = isKnownFull;
+    now.trace.add('disk', `is ${trouble ?? 'sound'}`);
   }
 
   /** A crash that waits for a commit comes just before it is on the disk, or just after. */
@@ -125,6 +162,18 @@ function lastUpTo(keys: readonly string[], text: string | undefined): number {
   if (text === undefined) return keys.length - 1;
   const at = indexOf(keys, text);
   return keys[at] === text ? at : at - 1;
+}
+
+interface DiskFailure extends Error {
+  readonly code: string;
+}
+
+/** Returns the error of a commit, as lmdb-js gives it. */
+function failureOf(trouble: Trouble | undefined): DiskFailure | undefined {
+  if (trouble === 'full')
+    return Object.assign(new Error('No space left on device'), { code: 'ENOSPC', errno: 28 });
+  if (trouble === 'broken') return Object.assign(new Error('Input/output error'), { code: 'EIO', errno: 5 });
+  return undefined;
 }
 
 function digestOf(writes: Writes): string {

@@ -1,14 +1,19 @@
 /**
  * `node:fs` for the server of a simulation. Its files are real, and in a folder of its own. Facts about the real machine are
- * missing, because they would differ in each run: `/proc` and `/sys` are not there, and the disk has a constant size.
+ * missing, because they would differ in each run: `/proc` and `/sys` are not there, and the disk has a constant size, which the
+ * world fills now and then.
  */
 import * as fs from 'node:fs';
+import { world } from '../world/world.ts';
+import { diskOf } from './disk.ts';
 
 export * from 'node:fs';
 
 const SYSTEM = /^\/(?:proc|sys)\//;
 const BLOCK_BYTES = 4096;
 const DISK_BLOCKS = 25_000_000;
+/** What is left on a full disk. */
+const FEW_BLOCKS = 100;
 
 function absent(path: string): Error {
   return Object.assign(new Error(`ENOENT: no such file or directory, open '${path}'`), {
@@ -38,12 +43,13 @@ function nameOf(entry: unknown): string {
 }
 
 export function statfsSync(): object {
+  const free = diskOf(world()).isKnownFull ? FEW_BLOCKS : DISK_BLOCKS;
   return {
     type: 0,
     bsize: BLOCK_BYTES,
     blocks: DISK_BLOCKS,
-    bfree: DISK_BLOCKS,
-    bavail: DISK_BLOCKS,
+    bfree: free,
+    bavail: free,
     files: 10_000_000,
     ffree: 9_000_000,
   };

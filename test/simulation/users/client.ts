@@ -1,6 +1,7 @@
 /** Requests of one client to the simulated server. */
 import { Connection, type RequestHead } from '../http/connection.ts';
 import { type SimulatedServer, TOKEN, WORKSPACE } from '../simulated-server.ts';
+import { diskOf } from '../stand-ins/disk.ts';
 import { type World, world } from '../world/world.ts';
 
 /** An answer. */
@@ -23,6 +24,8 @@ interface Asked {
   readonly leavesAfterMs?: number | undefined;
 }
 
+/** How long after the disk was full the server may still believe so: it looks once a second, and its answer may be slow. */
+const AFTER_TROUBLE_MS = 3000;
 const NOTHING: Answer['json'] = {};
 
 export class SimulatedClient {
@@ -31,6 +34,11 @@ export class SimulatedClient {
 
   constructor(server: SimulatedServer) {
     this.#server = server;
+  }
+
+  get #wasFull(): boolean {
+    const { trouble, troubledAtMs } = diskOf(this.#world);
+    return trouble !== undefined || this.#world.nowMs - troubledAtMs < AFTER_TROUBLE_MS;
   }
 
   get server(): SimulatedServer {
@@ -57,6 +65,10 @@ export class SimulatedClient {
         this.#server.forget(connection);
         const shown = typeof outcome === 'string' ? outcome : `${outcome.status} ${outcome.text}`;
         this.#world.trace.add('answer', `${method} ${path} ${shown}`);
+        if (typeof outcome === 'object' && outcome.status === 507 && !this.#wasFull)
+          this.#world.problem(
+            `${method} ${path} was answered with 507, and the disk was not full: ${outcome.text}`,
+          );
         if (typeof outcome === 'object' && outcome.status >= 400)
           this.#world.count(`answer ${outcome.status} ${String(outcome.json.code ?? '')}`);
         resolve(outcome);
@@ -118,7 +130,7 @@ function answerOf(status: number, text: string): Answer {
   }
 }
 
-/** Returns whether the server has answered, and not only said that it cannot. */
+/** Returns whether the server has answered, and not only said that it cannot, or that its disk is full. */
 export function isAnswer(outcome: Outcome): outcome is Answer {
-  return typeof outcome === 'object' && outcome.status !== 503;
+  return typeof outcome === 'object' && outcome.status !== 503 && outcome.status !== 507;
 }

@@ -6,6 +6,7 @@
 import type { RunStatus } from '#src/contract/wire/run.ts';
 import type { Ledger } from '../judges/ledger.ts';
 import { DEAF, EXIT, FAIL, HANG, print, sleep } from '../kernel/cell-code.ts';
+import { diskOf } from '../stand-ins/disk.ts';
 import { type Nature, type World, world } from '../world/world.ts';
 import { isAnswer, type Outcome, type SimulatedClient } from './client.ts';
 import { Follower } from './follower.ts';
@@ -359,7 +360,7 @@ export class User implements SimulatedUser {
     const { life } = this.#client.server;
     const isReading = () => follower?.hasReadSince(beganMs - NEWS_PATIENCE_MS, NEWS_PATIENCE_MS) === true;
     this.#world.after(NEWS_PATIENCE_MS, () => {
-      if (this.#client.server.up !== life || !isReading()) return;
+      if (this.#client.server.up !== life || !isReading() || this.#wasTroubled(beganMs)) return;
       if (!this.#ledger.hasSeenEnd(this.name, runId))
         this.#world.problem(
           `the end of the run ${runId} has not reached the subscriber ${this.name}, who reads`,
@@ -407,9 +408,10 @@ export class User implements SimulatedUser {
   #expectEnd(runId: string): void {
     const { server } = this.#client;
     const { life } = server;
+    const fromMs = this.#world.nowMs;
     const patienceMs = this.#nature.deaf ? DEAF_PATIENCE_MS : CANCEL_PATIENCE_MS;
     this.#world.after(patienceMs, () => {
-      if (server.up !== life) return;
+      if (server.up !== life || this.#wasTroubled(fromMs)) return;
       void this.#client.get(`/api/v3/runs/${runId}`).then((answer) => {
         if (!isAnswer(answer) || server.up !== life || answer.json.status !== 'running') return;
         this.#world.problem(
@@ -417,6 +419,12 @@ export class User implements SimulatedUser {
         );
       });
     });
+  }
+
+  /** Returns whether something was wrong with the disk since `fromMs`, so that ends wait for their commits. */
+  #wasTroubled(fromMs: number): boolean {
+    const { trouble, troubledAtMs } = diskOf(this.#world);
+    return trouble !== undefined || troubledAtMs >= fromMs;
   }
 
   async #interrupt(): Promise<void> {

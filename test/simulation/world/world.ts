@@ -53,6 +53,8 @@ export interface Nature {
   readonly deaf: boolean;
   /** How many users talk with agents. */
   readonly talkers: number;
+  /** Whether the disk is full, slow or broken now and then. */
+  readonly troubles: boolean;
 }
 
 /** The longest time of a task of which nobody knows better. A server of this project has turns of some ten microseconds. */
@@ -79,6 +81,8 @@ export class World {
   readonly trace: Trace;
   /** Called at each moment at which the code of the server lets tests crash it. */
   atFaultPoint: ((point: string) => void) | undefined;
+  /** Called when the server says something to a client. */
+  atReply: (() => void) | undefined;
   /** Faults of the server, or of this simulation. */
   readonly problems: string[] = [];
   readonly counts = new Map<string, number>();
@@ -277,6 +281,7 @@ function natureOf(random: SeededRandom): Nature {
     lookMs: random.pick([0.001, 0.001, 0.001, 1]),
     deaf: random.is(0.2),
     talkers: random.pick([0, 0, 1, 2]),
+    troubles: random.is(0.3),
   };
 }
 

@@ -1,0 +1,18 @@
+/** Looks for each planted fault in a process of its own, and says in how many seeds it was found. */
+import { runSimulation } from '../run-simulation.ts';
+import type { Mutant } from './list.ts';
+
+/** Calls `say` with a line for each mutant. `options` bound the search. */
+export async function huntMutants(
+  mutants: readonly Mutant[],
+  options: readonly string[],
+  say: (line: string) => void,
+): Promise<void> {
+  for (const { name } of mutants) {
+    const { isSound, text, digests } = await runSimulation(...options, '--mutant', name);
+    const [, seconds = '?'] = /operations in ([\d.]+) s of one core/.exec(text) ?? [];
+    const [, complaint = ''] = /^seed \d+ has \d+ problems:\n\s*(.*)$/m.exec(text) ?? [];
+    const outcome = isSound ? 'not found' : `found: ${complaint}`;
+    say(`${name}: ${digests.size} seeds, ${seconds} s, ${outcome}`);
+  }
+}
