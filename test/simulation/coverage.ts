@@ -1,5 +1,5 @@
 /** Which events the charts of the server took in which states, and which refusals the users met. */
-import { Actor, type AnyMachineSnapshot, type AnyStateMachine, type StateNode } from 'xstate';
+import { type AnyMachineSnapshot, type AnyStateMachine, StateMachine, type StateNode } from 'xstate';
 import { agentSessionMachine } from '#machines/agent-session.ts';
 import { environmentMachine } from '#machines/environment.ts';
 import { notebookSessionMachine } from '#machines/notebook-session.ts';
@@ -15,20 +15,20 @@ const CHARTS: readonly AnyStateMachine[] = [
 const reached = new Set<string>();
 
 interface Observed {
-  update(snapshot: AnyMachineSnapshot, event: { readonly type: string }): void;
-  readonly logic: { readonly id?: string };
-  readonly _snapshot: AnyMachineSnapshot | undefined;
+  getTransitionData(
+    this: AnyStateMachine,
+    snapshot: AnyMachineSnapshot,
+    event: { readonly type: string },
+  ): unknown;
 }
 
-/** Begins to note the transitions of all actors of this process. */
+/** Begins to note which events the states of this process get, and about which they are asked. */
 export function observeCharts(): void {
-  const observed = Actor.prototype as unknown as Observed;
-  const { update } = observed;
-  observed.update = function (this: Observed, snapshot, event) {
-    const before = this._snapshot;
-    if (this.logic.id !== undefined && before?.value !== undefined)
-      reached.add(pairOf(this.logic.id, pathOf(before.value), nameOf(event.type)));
-    update.call(this, snapshot, event);
+  const observed = StateMachine.prototype as unknown as Observed;
+  const { getTransitionData } = observed;
+  observed.getTransitionData = function (snapshot, event) {
+    reached.add(pairOf(this.id, pathOf(snapshot.value), nameOf(event.type)));
+    return getTransitionData.call(this, snapshot, event);
   };
 }
 

@@ -289,8 +289,7 @@ export class SimulatedServer {
       },
       onFatal: (error) => {
         if (!this.#isBroken) this.#complain(`the store has failed: ${textOf(error)}`);
-        const life = this.#life;
-        this.#world.after(0, () => !life.isOver && this.kill(), OUTSIDE); // as a server does that cannot write
+        this.kill(); // a server that cannot write exits at once
       },
     });
   }

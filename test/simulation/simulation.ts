@@ -109,7 +109,11 @@ class Simulation {
       notebookUsers.push(new User(this.#client, this.#ledger, `u${at}`, () => notebookUsers, skips));
     this.#users.push(...notebookUsers);
     for (let at = 0; at < talkers; at++)
-      this.#users.push(new Talker(this.#client, this.#ledger, `u${users + at}`));
+      this.#users.push(
+        new Talker(this.#client, this.#ledger, `u${users + at}`, () =>
+          notebookUsers.flatMap(({ environment }) => environment ?? []),
+        ),
+      );
     const lives = this.#users.map((user) => user.live(() => this.#isOver));
     const untilMs = this.#world.nowMs + seconds * 1000;
     if (crashes) await this.#disturb(untilMs);

@@ -76,6 +76,11 @@ export class Ledger {
     this.#cancelled.add(runId);
   }
 
+  /** Returns whether somebody has asked for the cancellation of a run. */
+  isCancelled(runId: string): boolean {
+    return this.#cancelled.has(runId);
+  }
+
   /** The cancellation of a run was acknowledged. */
   noteCancelled(runId: string): void {
     if (!this.#cancelledAtMs.has(runId)) this.#cancelledAtMs.set(runId, this.#world.nowMs);
@@ -129,6 +134,18 @@ export class Ledger {
   /** A run of a cell was accepted with the code that the cell had. */
   notePresentRun(runId: string, cell: string, fromMs: number): void {
     this.#presentRuns.push({ runId, cell, fromMs, toMs: this.#world.nowMs });
+  }
+
+  /** A run was deleted: nothing is expected of it any more. */
+  forget(runId: string): void {
+    const isOfRun = (entry: Entry): boolean =>
+      ('runId' in entry && entry.runId === runId) ||
+      ('answer' in entry &&
+        typeof entry.answer === 'object' &&
+        'runId' in entry.answer &&
+        entry.answer.runId === runId);
+    const kept = this.history.filter((entry) => !isOfRun(entry));
+    this.history.splice(0, this.history.length, ...kept);
   }
 
   /** Judges everything; the runs are as they are at the very end. */

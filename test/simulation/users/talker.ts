@@ -20,6 +20,7 @@ export class Talker implements SimulatedUser {
   readonly acknowledged = new Set<string>();
   readonly #client: SimulatedClient;
   readonly #ledger: Ledger;
+  readonly #environments: () => readonly string[];
   readonly #world: World = world();
   readonly #nature: Nature = world().nature;
   readonly #random = world().ofUsers.fork();
@@ -31,7 +32,9 @@ export class Talker implements SimulatedUser {
   #count = 0;
   #calm: Promise<void> | undefined;
 
-  constructor(client: SimulatedClient, ledger: Ledger, name: string) {
+  /** `environments` returns those of others. */
+  constructor(client: SimulatedClient, ledger: Ledger, name: string, environments: () => readonly string[]) {
+    this.#environments = environments;
     this.#client = client;
     this.#ledger = ledger;
     this.name = name;
@@ -73,10 +76,17 @@ export class Talker implements SimulatedUser {
     if (dice < 0.75) return this.#cancel(this.#last);
     if (dice < 0.9) return this.#read();
     if (dice < 0.93) return this.#close();
+    if (dice < 0.96) return this.#useShortConversation();
     return this.#openAgain();
   }
 
+  /** Has an environment of its own, or that of somebody's notebook. */
   async #createEnvironment(): Promise<void> {
+    const others = this.#environments();
+    if (others.length > 0 && this.#random.is(0.5)) {
+      this.#environment = this.#random.pick(others);
+      return;
+    }
     const key = `${this.name}-environment`;
     const answer = await this.#client.post('/api/v3/execution-environments', {}, { key });
     if (isAnswer(answer) && answer.status === 201) this.#environment = String(answer.json.environmentId);
@@ -87,6 +97,10 @@ export class Talker implements SimulatedUser {
     const key = this.#conversation === undefined ? { key: `${this.name}-conversation` } : {};
     const answer = await this.#client.post(SESSIONS, { environmentId: this.#environment, ...id }, key);
     if (!isAnswer(answer)) return;
+    if (answer.json.code === 'environment_closed') {
+      this.#environment = undefined;
+      return;
+    }
     if (answer.status !== 200 && answer.status !== 201) return this.#complain('the opening', answer);
     this.#conversation = String(answer.json.sessionId);
     this.#isOpen = true;
@@ -94,6 +108,27 @@ export class Talker implements SimulatedUser {
       sessionId: this.#conversation,
       path: `${this.#path}/events`,
     });
+  }
+
+  /** Opens another conversation, asks something there, and deletes it, which is refused while it is busy. */
+  async #useShortConversation(): Promise<void> {
+    const opened = await this.#client.post(SESSIONS, { environmentId: this.#environment });
+    if (!isAnswer(opened) || opened.status !== 201) return;
+    const path = `${SESSIONS}/${String(opened.json.sessionId)}`;
+    const behaviour = this.#random.pick(SHAPES);
+    const token = `p${this.name}x${++this.#count}`;
+    const asked = await this.#client.post(`${path}/runs`, { prompt: promptText({ behaviour, token }) });
+    await this.#world.sleep(this.#random.next() * 40);
+    if (this.#random.is(0.3)) this.#requireSound('the closing', await this.#client.ask('DELETE', path));
+    const deleted = await this.#client.ask('DELETE', `${path}/conversation`);
+    this.#requireSound('the deletion of a conversation', deleted);
+    if (isAnswer(deleted) && deleted.status === 204) {
+      const gone = await this.#client.get(path);
+      if (isAnswer(gone) && gone.status !== 404) this.#complain('a conversation that was deleted', gone);
+    } else if (isAnswer(asked) && asked.status === 202) {
+      const cancelled = await this.#client.post(`/api/v3/runs/${String(asked.json.runId)}/cancel`, {});
+      this.#requireSound('a cancellation', cancelled);
+    }
   }
 
   /** Opens what is open already. */
@@ -104,7 +139,10 @@ export class Talker implements SimulatedUser {
   async #close(): Promise<void> {
     this.#ledger.noteStop(this.#conversation!);
     const answer = await this.#client.ask('DELETE', this.#path);
-    if (isAnswer(answer) && answer.status < 300) this.#isOpen = false;
+    if (isAnswer(answer) && answer.status < 300) {
+      this.#isOpen = false;
+      if (this.#random.is(0.5)) this.#environment = undefined;
+    }
     this.#requireSound('the closing', answer);
   }
 
@@ -113,7 +151,7 @@ export class Talker implements SimulatedUser {
     const hasKey = this.#random.is(0.6);
     const token = `p${this.name}x${++this.#count}`;
     const key = hasKey ? `${this.name}-${this.#count}` : undefined;
-    const timeoutS = this.#random.is(0.05) ? 1 : undefined;
+    const timeoutS = this.#random.is(0.15) ? 1 : undefined;
     const body = { prompt: promptText({ behaviour, token }), ...(timeoutS && { timeoutS }) };
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const fromMs = this.#world.nowMs;
@@ -191,6 +229,7 @@ export class Talker implements SimulatedUser {
     const token = `p${this.name}last`;
     let answer: Outcome = 'unknown';
     for (let attempt = 0; attempt < LAST_ATTEMPTS; attempt++) {
+      if (this.#environment === undefined) await this.#createEnvironment();
       if (!this.#isOpen) await this.#open();
       answer = await this.#client.post(`${this.#path}/runs`, {
         prompt: promptText({ behaviour: 'say', token }),

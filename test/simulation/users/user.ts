@@ -23,6 +23,11 @@ const ATTEMPTS = 6;
 const PATIENT_ATTEMPTS = 200;
 const LAST_ATTEMPTS = 80;
 const LAST_PAUSE_MS = 250;
+/** How often a user sends code that ends its kernel, until the session has failed. */
+const WEAR_ATTEMPTS = 12;
+const WEAR_PAUSE_MS = 60;
+/** The time after which a failed session may be woken. */
+const RETRY_PAUSE_MS = 5000;
 /** How often a user who waits for the end of a run reads it. */
 const MAX_WATCHES = 25;
 const WATCH_PAUSE_MS = 3;
@@ -84,6 +89,11 @@ export class User implements SimulatedUser {
     return this.#wasOpened ? `${this.session}/executions` : undefined;
   }
 
+  /** The environment of its session, for others. */
+  get environment(): string | undefined {
+    return this.#environment;
+  }
+
   get session(): string {
     return `/api/v3/notebook-sessions/${this.notebook}`;
   }
@@ -107,6 +117,8 @@ export class User implements SimulatedUser {
       const body = { type: 'cells', cells: [{ cellId: SENT_CELLS[0], code: print(`last-${this.name}`) }] };
       answer = await this.#client.post(`${this.session}/executions`, body);
       if (isAnswer(answer) && answer.json.code === 'session_closed') this.#isOpen = false;
+      if (isAnswer(answer) && answer.json.code === 'session_failed')
+        await this.#client.post(`${this.session}/wake`, {});
       if (isAnswer(answer) && answer.status === 202) break;
       await this.#world.sleep(LAST_PAUSE_MS);
     }
@@ -149,7 +161,9 @@ export class User implements SimulatedUser {
     if (dice < 0.85) return this.#write();
     if (dice < 0.88) return this.#interrupt();
     if (dice < 0.9) return this.#deleteRun();
-    if (dice < 0.92) return this.#sleepAndWake();
+    if (dice < 0.905) return this.#deleteRunning();
+    if (dice < 0.91) return this.#wearOut();
+    if (dice < 0.93) return this.#sleepAndWake();
     if (dice < 0.95) return this.#useEnvironments();
     return this.#close();
   }
@@ -243,6 +257,7 @@ export class User implements SimulatedUser {
   async #close(): Promise<void> {
     this.#ledger.noteStop(this.notebook!);
     this.#acknowledgedState = undefined;
+    if (this.#random.is(0.3)) void this.#closeAgain();
     const answer = await this.#client.ask('DELETE', this.session);
     if (isAnswer(answer) && answer.status === 200) {
       this.#isOpen = false;
@@ -251,9 +266,36 @@ export class User implements SimulatedUser {
     this.#requireSound('the closing', answer);
   }
 
+  /** Asks for things that a session in its closing refuses, or does not do twice. */
+  async #closeAgain(): Promise<void> {
+    await this.#world.sleep(this.#random.next() * 5);
+    const path = this.session;
+    for (const act of ['interrupt', 'wake', 'hibernate'])
+      this.#requireSound(`a request to ${act}`, await this.#client.post(`${path}/${act}`, {}));
+  }
+
+  /** Lets kernels die early until the session has failed, and uses the failed session. */
+  async #wearOut(): Promise<void> {
+    const body = { type: 'cells', cells: [{ cellId: SENT_CELLS[0], code: EXIT }] };
+    for (let attempt = 0; attempt < WEAR_ATTEMPTS; attempt++) {
+      const answer = await this.#client.post(`${this.session}/executions`, body);
+      if (isAnswer(answer) && answer.json.code === 'session_failed') break;
+      await this.#world.sleep(WEAR_PAUSE_MS);
+    }
+    await this.#interrupt();
+    if (this.#random.is(0.3)) return this.#close();
+    await this.#world.sleep(this.#random.next() * 2 * RETRY_PAUSE_MS);
+    this.#requireSound('the waking', await this.#client.post(`${this.session}/wake`, {}));
+  }
+
   async #sleepAndWake(): Promise<void> {
     this.#requireSound('the hibernation', await this.#client.post(`${this.session}/hibernate`, {}));
     await this.#world.sleep(this.#random.next() * this.#nature.thinkMs);
+    if (this.#random.is(0.3)) {
+      this.#requireSound('another hibernation', await this.#client.post(`${this.session}/hibernate`, {}));
+      await this.#interrupt();
+    }
+    if (this.#random.is(0.2)) return this.#close();
     this.#requireSound('the waking', await this.#client.post(`${this.session}/wake`, {}));
   }
 
@@ -286,7 +328,7 @@ export class User implements SimulatedUser {
     const cellId = this.#random.pick(SENT_CELLS);
     const config = this.#random.is(0.3) ? { hideCode: this.#random.is(0.5) } : undefined;
     const cell = { cellId, code: `${print(token)}\n${this.#shape()}`, ...(config && { config }) };
-    const timeoutS = this.#random.is(0.05) ? 1 : undefined;
+    const timeoutS = this.#random.is(0.1) ? 1 : undefined;
     const body = { type: 'cells', cells: [cell], ...(timeoutS && { timeoutS }) };
     const known = this.#ledger.noteCode(this.#cell(cellId), token);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -457,8 +499,22 @@ export class User implements SimulatedUser {
       isStale: answer.json.stale === true,
       ...span,
     });
-    if (answer.json.stale === true && this.#random.is(0.5)) await this.#cancel(runId);
+    if (answer.json.stale === true) await this.#endStale(runId);
     return status;
+  }
+
+  /** A stale run cannot be deleted before it is cancelled. */
+  async #endStale(runId: string): Promise<void> {
+    if (this.#random.is(0.2)) {
+      const deletion = await this.#client.ask('DELETE', `/api/v3/runs/${runId}`);
+      if (!isAnswer(deletion) || deletion.status < 300) {
+        if (isAnswer(deletion) && !this.#ledger.isCancelled(runId))
+          this.#complain(`the deletion of the stale run ${runId}`, deletion);
+        this.acknowledged.delete(runId);
+        this.#ledger.forget(runId);
+      }
+    }
+    if (this.#random.is(0.5)) await this.#cancel(runId);
   }
 
   /** Looks at the first page of the session's runs: at most one of them is running. */
@@ -483,6 +539,22 @@ export class User implements SimulatedUser {
     const answer = await this.#client.ask('DELETE', `/api/v3/runs/${runId}`);
     if (isAnswer(answer) && answer.status === 409) this.acknowledged.add(runId);
     this.#requireSound('the deletion of a run', answer);
+  }
+
+  /** Deletes a run that does not end by itself, which is refused while it runs. */
+  async #deleteRunning(): Promise<void> {
+    const body = { type: 'cells', cells: [{ cellId: SENT_CELLS[0], code: HANG }] };
+    const answer = await this.#client.post(`${this.session}/executions`, body);
+    if (!isAnswer(answer) || answer.status !== 202) return;
+    const runId = String(answer.json.runId);
+    const path = `/api/v3/runs/${runId}`;
+    const cancels = this.#random.is(0.3);
+    this.#ledger.noteCancel(runId);
+    if (cancels) void this.#client.post(`${path}/cancel`, {});
+    const deletion = await this.#client.ask('DELETE', path);
+    this.#requireSound('the deletion of a running run', deletion);
+    if (isAnswer(deletion) && deletion.status < 300) this.#ledger.forget(runId);
+    else if (!cancels) await this.#client.post(`${path}/cancel`, {});
   }
 
   // ── Edits ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
