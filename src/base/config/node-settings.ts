@@ -47,7 +47,7 @@ export const NODE_SETTINGS = {
     kind: integer(0, 500),
     default: '1',
     description:
-      'With Ray: fewest machines that run kernels. With 0 the server gives the last one back after five minutes without a session.',
+      'With Ray: fewest machines that run kernels. With 0 the server gives the last machine back after five minutes without a session.',
   }),
   nodesMax: setting({
     env: 'TROUPE_NODES_MAX',

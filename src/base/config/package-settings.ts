@@ -15,7 +15,7 @@ export const PACKAGE_SETTINGS = {
     kind: boolean,
     default: 'true',
     description:
-      'Whether packages without a wheel for this Python are built from their sources. A build runs code of the package, confined like a kernel and without network, so it reaches less than the same code does when a notebook imports the package. Without, such packages are refused by name.',
+      'Whether packages without a wheel for this Python are built from their sources. A build runs code of the package, confined like a kernel and without network, so it reaches less than the same code does when a notebook imports the package. With false, such packages are refused by name.',
   }),
   packagesBuildTimeoutS: setting({
     env: 'TROUPE_PACKAGES_BUILD_TIMEOUT_S',

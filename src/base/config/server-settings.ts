@@ -73,7 +73,7 @@ export const SERVER_SETTINGS = {
     kind: workers,
     default: 'auto',
     description:
-      'Number of worker processes; notebooks and conversations are divided among them. `auto` means one on up to three processors (or outside of Linux), and otherwise half of the processors, at most 8, because kernels need the rest.',
+      'Number of worker processes; notebooks and conversations are divided among them. `auto` means one process on up to three processors (or outside of Linux), and otherwise half of the processors, at most 8, because kernels need the rest.',
   }),
   uwebsockets: optional({
     env: 'TROUPE_UWEBSOCKETS',
@@ -223,7 +223,7 @@ export const SERVER_SETTINGS = {
     kind: integer(1, 1_048_576),
     default: '1024',
     unit: 'MiB',
-    description: 'The largest file that requests may store in a workspace. Notebooks may write larger ones.',
+    description: 'The largest file that requests may store in a workspace. Notebooks may write larger files.',
   }),
   maxConnections: setting({
     env: 'TROUPE_MAX_CONNECTIONS',

@@ -18,7 +18,7 @@ export const SESSION_SETTINGS = {
     default: '0',
     unit: 's',
     description:
-      'Time after which an unused notebook session that nobody follows stops its kernel. Its next use starts a new one. 0 means never.',
+      'Time after which an unused notebook session that nobody follows stops its kernel. Its next use starts a new kernel. 0 means never.',
   }),
   heartbeatS: setting({
     env: 'TROUPE_HEARTBEAT_S',

@@ -26,7 +26,7 @@ export const SIGN_IN_SETTINGS = {
     default: '0',
     unit: 'days',
     description:
-      'Longest life of an access token that is created from now on: a request without an expiry gets this one, and a later one is refused. Earlier tokens and the first token keep their expiry. 0: no limit.',
+      'Longest life of an access token that is created from now on. A request without an expiry gets this life, and a request for a longer life is refused. Earlier tokens and the first token keep their expiry. 0: no limit.',
   }),
   oidcIssuer: optional({
     env: 'TROUPE_OIDC_ISSUER',

@@ -59,7 +59,7 @@ const filters = {
     Type.String({
       minLength: 1,
       maxLength: 200,
-      description: 'Only actors in this state or one within it: `live` includes `live.busy.running`.',
+      description: 'Only actors in this state or in a state within it: `live` includes `live.busy.running`.',
     }),
   ),
   q: Type.Optional(

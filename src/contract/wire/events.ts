@@ -106,7 +106,7 @@ const NOTEBOOK_EVENTS = {
       stale: Type.Optional(Type.Boolean()),
       output: Type.Optional(nullable(OutputSchema)),
       console: Type.Optional(
-        Type.Array(OutputSchema, { description: 'Entries to append; an empty list clears.' }),
+        Type.Array(OutputSchema, { description: 'Entries to append; an empty list clears the console.' }),
       ),
     },
     closed,

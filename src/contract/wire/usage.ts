@@ -51,7 +51,7 @@ export const UsageQuery = Type.Object(
     ...PageQuery.properties,
     // A cursor has the name of a model, which may have 256 characters, and the id of a user.
     after: Type.Optional(Type.String({ ...PageQuery.properties.after, maxLength: 500 })),
-    from: day('The first UTC day of `models`, such as 2026-06-01. Omitted: 30 days before the last one.'),
+    from: day('The first UTC day of `models`, such as 2026-06-01. Omitted: 30 days before the last day.'),
     to: day('The last UTC day of `models`, at most 365 days after the first one. Omitted: today.'),
   },
   closed,

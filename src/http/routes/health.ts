@@ -10,7 +10,7 @@ export function healthRoutes(readiness: () => Readiness, isLeaving: () => boolea
       ...OPERATIONS.getHealth,
       summary: 'Check whether the process is alive',
       description:
-        'The server answers from its start to its end: with 200 even while it is not ready, because no kernel starts for instance, and with 503 while it drains. A proxy in front of one server asks this, and a service manager `GET /readyz`.',
+        'The server answers from its start to its end: with 200 even while it is not ready, because no kernel starts for instance, and with 503 while it drains. Proxies in front of one server ask this path, and service managers ask `GET /readyz`.',
       tags: ['Server'],
       access: 'public',
       whileDraining: true,

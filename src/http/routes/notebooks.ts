@@ -170,7 +170,7 @@ export function notebookFileRoutes({
   return [
     defineRoute({
       ...OPERATIONS.importNotebook,
-      summary: 'Create a notebook from a file, or replace the cells of one',
+      summary: 'Create a notebook from a file, or replace the cells of a notebook',
       description:
         'Accepts a marimo notebook or any Python script (`py`), a Jupyter notebook (`ipynb`), or Markdown with Python ' +
         'blocks (`md`). Nothing in the file is run. For a file that cannot be read, `errors` lists the mistakes with their places.',
@@ -225,7 +225,7 @@ export function notebookVersionRoutes(notebooks: SavedNotebooks, urlOf: Notebook
       description:
         `The first one is the present state of the notebook. A notebook keeps its last ${MAX_VERSIONS} earlier versions, in up to ` +
         `${MAX_VERSIONS_BYTES / 1024 / 1024} MiB. Changes that one user makes within ${VERSION_MS / 60_000} minutes are one version; a ` +
-        'file or an earlier version that replaces the notebook always begins one.',
+        'file or an earlier version that replaces the notebook always begins a new version.',
       tags: ['Notebooks'],
       access: { action: 'notebook.read' },
       readsStoreOnly: true,

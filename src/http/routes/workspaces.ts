@@ -52,7 +52,7 @@ export function workspaceRoutes(
         'Deletes the workspace for ever with everything in it: notebooks, runs, conversations, datasources, keys of models, ' +
         'members, the access tokens that are bound to it, and its audit. Only its files stay on the disk of the server. You must ' +
         'be an owner of it and of another workspace, and all of its sessions must be closed. The deletion is noted in the log ' +
-        'of the server, and in the audit of the workspace that `Service-Workspace-Id` names, if that is another one.',
+        'of the server, and in the audit of the workspace that `Service-Workspace-Id` names, if that is another workspace.',
       tags: ['Identity'],
       access: { action: 'workspace.delete' },
       home: 'named-workspace',

@@ -4111,7 +4111,8 @@ class CellOpData(Struct):
     output: Output | None | UnsetType = UNSET
     console: (
         Annotated[
-            list[Output], Meta(description='Entries to append; an empty list clears.')
+            list[Output],
+            Meta(description='Entries to append; an empty list clears the console.'),
         ]
         | UnsetType
     ) = UNSET

@@ -60,7 +60,7 @@ export const agent: CommandGroup = (program, context) => {
 
   const prompt = group
     .command('prompt')
-    .description('send a prompt and show the answer; Ctrl-C cancels it, a second one leaves at once')
+    .description('send a prompt and show the answer; Ctrl-C cancels it, a second Ctrl-C leaves at once')
     .argument('<conversation>', 'id of the conversation')
     .argument('[text]', 'text of the prompt; - or no text reads standard input')
     .addOption(timeoutOption())

@@ -29,10 +29,7 @@ export const open: CommandGroup = (program, context) => {
       'open a notebook in the browser, on its live session or a new one. The address works once, within a minute; it is printed ' +
         'when this machine has no display, and with --json.',
     )
-    .argument(
-      '<notebook>',
-      'title or id of the notebook, or its file, which becomes a notebook if it is none yet',
-    )
+    .argument('<notebook>', 'title or id of the notebook, or its file; a file without a notebook is imported')
     .option('--app', 'show outputs without code: the session has the mode run')
     .option('--print', 'print the address, and start no browser')
     .action(async (name: string, { app, print }: OpenOptions, self: Command) => {

@@ -47,11 +47,11 @@ export const run: CommandGroup = (
     .command('run')
     .summary('run a notebook or a notebook file, and show its progress and outputs')
     .description(
-      'run a notebook and show its progress and outputs. Ctrl-C cancels the run; a second one leaves at once. Ctrl-\\ leaves the ' +
+      'run a notebook and show its progress and outputs. Ctrl-C cancels the run; a second Ctrl-C leaves at once. Ctrl-\\ leaves the ' +
         'run running, as --detach does. The command waits up to half a minute for a server that is starting, and up to a minute ' +
         'for one that stops meanwhile.\n\n' +
-        'A file becomes a notebook with its title, which is its name unless it brings one: a new notebook, or the one to which ' +
-        'it was brought before. If that has changes which the file does not have, nothing runs. While a session is open on it, ' +
+        'The first run of a file makes a notebook, and later runs update it. Its title is that of the file, or else the name of ' +
+        'the file. If the notebook has changes that the file does not have, nothing runs. While a session is open on it, ' +
         'that session is used if it has the same code and arguments. Otherwise the run has a copy of the notebook, and with --rm a ' +
         'new notebook, which is deleted afterwards. The exit code tells how the run ended.',
     )
