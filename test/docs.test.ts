@@ -139,7 +139,10 @@ function deployFiles(): string[] {
     .map(({ name, parentPath }) => join(parentPath, name));
 }
 
-/** Returns the blocks of comments of a file of `deploy/`, the remarks behind its lines, and its descriptions of alerts and panels. */
+/**
+ * Returns the blocks of comments of a file of `deploy/`, the remarks at the ends of its lines, and its descriptions of alerts and
+ * panels.
+ */
 function remarksOf(file: string): string[] {
   const blocks = file.match(/(?:^[ \t]*#+ .*\n?)+/gm) ?? [];
   const behind = [...file.matchAll(/^[ \t]*[^\s#].*?\s# (.*)$/gm)].map(([, remark]) => remark!);

@@ -4,7 +4,7 @@ import { dirname, join, normalize } from 'node:path';
 import test from 'node:test';
 
 /**
- * Room: the rooms that it may import, and behind the bar those of which it may import types only. An import that is not listed is a
+ * Room: the rooms that it may import, and after the bar those of which it may import types only. An import that is not listed is a
  * violation, and so is a line that no import needs. A room stands above those that it imports; `start` connects them.
  */
 const ROOMS = table(`
@@ -27,7 +27,7 @@ const ROOMS = table(`
   start      : base storage confined runtime cluster workspace people datasource notebook agent mcp http operate | contract
 `);
 
-/** The rooms within a room, from the ground up. Each may load code of those before it, and of none behind it. */
+/** The rooms within a room, from the ground up. Each may load code of those before it, and of none after it. */
 const FLOORS = {
   base: 'os net errors install caller metrics async text time tracing json log config',
   contract: 'wire outputs client',
@@ -38,7 +38,7 @@ const FLOORS = {
   start: 'app process',
 };
 
-/** What browsers load, or programs of users, knows less than its room: the only code that these places may load beside their own. */
+/** Code that browsers or programs of users load may import less than its room: only these places, in addition to its own. */
 const PLACES: Readonly<Record<string, readonly string[]>> = {
   'src/contract/wire/paths.ts': [], // plain data, so that clients have it without a schema library
   'src/contract/wire/': ['src/base/caller/role.ts'],
@@ -76,7 +76,7 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
     /^src\/(http|datasource)\/|^src\/(workspace\/packages\/index-proxy|start\/process\/socket-client)\.ts$/,
 };
 
-test('no room imports what its line does not list', () => {
+test('each room imports only the rooms that its line lists', () => {
   const wrong = IMPORTS.flatMap(({ file, target, typeOnly, isOurs }) => {
     const [from, to] = [roomOf(file), roomOf(target)];
     if (!isOurs || from === to) return [];
@@ -124,7 +124,7 @@ test('a room within a room loads code of those below it only', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('what browsers and programs of users load knows only what its place may', () => {
+test('code that browsers and programs of users load imports only the rooms that its place allows', () => {
   const wrong = Object.entries(PLACES).flatMap(([place, allowed]) =>
     IMPORTS.filter(({ file, isOurs, typeOnly }) => isOurs && !typeOnly && file.startsWith(place))
       .filter(({ target }) => ![place, ...allowed].some((start) => target.startsWith(start)))

@@ -143,7 +143,7 @@ test('a file that changes its process puts that back', () => {
   }
 });
 
-test('these rules find what they forbid', () => {
+test('each of these rules finds a violation', () => {
   const source = sourceOf('a', "import { setTimeout as later } from 'node:timers/promises';");
   for (const line of [
     'assert.ok(performance.now() - startedAt < 500);',

@@ -65,7 +65,7 @@ const TOKENS = {
   ...{ prompt_tokens_details: { cached_tokens: 40 }, completion_tokens_details: { reasoning_tokens: 3 } },
 };
 
-test('the input of Anthropic is counted with what was read from its cache and written to it', async () => {
+test('the input tokens of Anthropic include those read from its cache and written to it', async () => {
   const events = [messageStart(CACHED), ...messageText('Fine.'), ...messageEnd({ output_tokens: 5 })];
   const whole = {
     ...NONE,
@@ -78,7 +78,7 @@ test('the input of Anthropic is counted with what was read from its cache and wr
   assert.deepEqual(await usageOf('anthropic', events.slice(0, -1)), whole, 'broken after the last figures');
 });
 
-test('an answer that breaks before its last figures has the named input, and an estimate of what was received', async () => {
+test('an answer that breaks off before its last figures counts the reported input, and an estimate of the received output', async () => {
   const events = [messageStart(CACHED), ...messageText('x'.repeat(401))];
   assert.deepEqual(await usageOf('anthropic', events), {
     ...NONE,

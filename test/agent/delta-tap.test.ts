@@ -123,7 +123,7 @@ test('a long event that arrives in small pieces is searched once', () => {
   });
 });
 
-test('an event of four million characters is read whole, and a longer one is passed on unread', () => {
+test('an event of up to four million characters is read whole, and a longer event is passed on unread', () => {
   const frame = chat({ content: '' }).length - 2;
   const told = (length: number) => {
     const { told, tap } = tapped('openai-compatible');

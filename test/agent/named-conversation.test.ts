@@ -21,7 +21,7 @@ async function shared(t: TestContext) {
   return sharedStore(t, (await temporaryStore(t)).path);
 }
 
-test('a new conversation has its home in the worker that opens it, and a greater id than all committed ones', async (t) => {
+test('a new conversation has its home in the worker that opens it, and its id is greater than all committed ids', async (t) => {
   const store = await shared(t);
   const committed = `${firstIdAt('conversation', Date.now() + HOUR_MS)}${'0'.repeat(16)}`;
   store.write((tx) => tx.put(conversationRecords, RECORD, WORKSPACE, committed));

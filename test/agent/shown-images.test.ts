@@ -57,7 +57,7 @@ test('a model gets the last ten pictures of a history, and for each result the n
   ]);
 });
 
-test('pictures are dropped five at a time, so that requests begin like earlier ones', () => {
+test("pictures are dropped five at a time, so that the beginning of requests stays the same for the model's cache", () => {
   const firsts = Array.from({ length: 22 }, (_, more) => {
     const pictures = sent(history(...Array.from({ length: more }, () => 1)), 1);
     return pictures.filter(([count]) => count === 0).length;

@@ -23,7 +23,7 @@ function workshop(semaphore: FairSemaphore) {
   return { begun, start, end };
 }
 
-test('a key has a part of the places at once, and other keys get the rest', async () => {
+test('one key never takes all places: other keys get the rest', async () => {
   const semaphore = new FairSemaphore({ width: 3, widthOfKey: 2, queueOfKey: 9 });
   const { begun, start, end } = workshop(semaphore);
   const hadRoom: boolean[] = [];

@@ -152,7 +152,7 @@ test('a secret is shown only by reveal()', () => {
   assert.equal(secret.reveal(), CANARY);
 });
 
-test('of one kind of warning a hundred lines are written in ten seconds, and one more says how many were left out', (t) => {
+test('a hundred lines of one kind of warning are written in ten seconds, and one further line gives the number left out', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { log, lines } = capture();
   const child = log.child({ requestId: 'req_1' });

@@ -23,7 +23,7 @@ test('the first of many requests is carried out at once, and the next only after
   assert.equal(counts.long, 1);
 });
 
-test('the next call waits for the end of the last one', async () => {
+test('each call waits for the end of the call before', async () => {
   let finish = () => {};
   let count = 0;
   using pace = new Pace(0, () => {

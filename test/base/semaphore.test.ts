@@ -34,7 +34,7 @@ test('work runs in parallel up to the width, and then in the order of its arriva
   assert.deepEqual(await Promise.all(all), ['a', 'b', 'c', 'd']);
 });
 
-test('a request beyond the limit of waiting ones is refused, and work that fails makes room', async () => {
+test('a request is refused when too many others wait, and work that fails makes room', async () => {
   const { begun, start, names } = workshop(new Semaphore(1, 1));
   const first = start('a');
   const second = start('b');

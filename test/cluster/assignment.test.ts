@@ -123,7 +123,7 @@ test('a replaced worker leaves all its slots to its replacement', (t) => {
   assert.deepEqual(cluster.tableOf(2)!.workers, [2, 3]);
 });
 
-test('when all workers have ended, the next one gets everything', (t) => {
+test('when all workers have ended, the next worker gets all slots', (t) => {
   const cluster = fleet(t, 2);
   begin(cluster);
   cluster.end(1);
@@ -135,7 +135,7 @@ test('when all workers have ended, the next one gets everything', (t) => {
   assert.deepEqual(cluster.opsOf(3), ['admit']);
 });
 
-test('a worker that was already starting when the last one ended gets everything once it has joined', (t) => {
+test('a worker that was starting when the last worker ended gets all slots once it has joined', (t) => {
   const cluster = fleet(t, 2);
   begin(cluster);
   const { assignment } = cluster;

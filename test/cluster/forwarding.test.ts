@@ -288,7 +288,8 @@ function* until(isOver: () => boolean): Generator<undefined, void> {
 }
 
 /**
- * Resolves with whether the condition becomes true within the time: for what should not happen. On a busy machine it may miss that it
+ * Resolves with whether the condition becomes true within the time. Use it for events that should not happen. On a busy machine it
+ * may miss that it
  * happens later, so no test fails because of the time.
  */
 async function becomes(isTrue: () => boolean, withinMs: number): Promise<boolean> {

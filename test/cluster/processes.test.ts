@@ -203,7 +203,7 @@ test('a replacement of the workers takes no TROUPE_DRAIN_S, and /healthz and /re
     );
   await askAll();
   process.kill(own.pid, 'SIGHUP');
-  // A kept connection ends with its worker; that is no answer.
+  // A kept connection ends with its worker; that is not an answer.
   await eventually('all workers are replaced', async () => {
     await askAll();
     return own.log.some(({ msg }) => msg === 'workers are replaced no longer');

@@ -1,6 +1,6 @@
 /**
- * Opens notebooks in Troupe's page and in the page of marimo's own server, runs all cells, and
- * compares what both show. It prints the differences as a table of Markdown, for
+ * Opens notebooks in Troupe's page and in the page of marimo's own server, runs all cells, and compares the two pages. It prints
+ * the differences as a table of Markdown, for
  * `docs/browser-compared.md`. It is not part of the tests, because it needs minutes, and notebooks
  * from other projects.
  */

@@ -46,7 +46,7 @@ test('a kernel is held while too many of its calls are open, whatever numbers th
   assert.deepEqual(holds, [true, false]);
 });
 
-test('an interrupted command gets room for its end behind the questions that were sent before', () => {
+test('the end of an interrupted command has room after the questions that were sent before', () => {
   const { holds, window } = newWindow();
   window.begin(1, MAX_CALL_BYTES + 1);
   window.widen(true);

@@ -66,7 +66,7 @@ test('an interrupt names its command before its signal, and is sent once however
   assert.deepEqual(log.slice(3), ['SIGINT']);
 });
 
-test('the command after an interrupted one is sent at once and can be interrupted as well', () => {
+test('the command after an interrupted command is sent at once and can be interrupted, too', () => {
   const { slot, log, deliver } = newSlot();
   const seq = slot.give('execute-cells', {});
   slot.interrupt();

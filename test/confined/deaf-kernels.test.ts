@@ -1,4 +1,4 @@
-/** Kernels that do not read what they are sent. */
+/** Kernels that do not read the messages sent to them. */
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

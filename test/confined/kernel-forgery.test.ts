@@ -104,7 +104,7 @@ test('file descriptors that a kernel sends with its frames are not accepted', as
   kernel.kernel.kill();
 });
 
-test('a change of the document after many quick messages is processed without the later ones', async () => {
+test('each change of the document after many quick messages has a batch of its own', async () => {
   const kernel = await openKernel(host, {
     f: FORGE,
     g: `change = dict(source="code-mode", changes=[dict(type="set-name", cellId="f", name="n")])

@@ -76,7 +76,7 @@ for (const [name, bytes, reason] of [
   });
 }
 
-test('a long frame is parsed between others, in order, and a broken one ends the connection', async (t) => {
+test('a long frame is parsed in order with other frames, and a broken frame ends the connection', async (t) => {
   const { path, events, closed } = await listen(t);
   const other = connect(path);
   const long = { op: 'long', text: '"\\ä😀'.repeat(300_000) };
@@ -200,7 +200,7 @@ test('the wait for a child that does not read is bounded, and its unsent frames 
   assert.equal(reports, 1);
 });
 
-test('a held socket hands over nothing more, and then the rest in order', async (t) => {
+test('a held socket hands over nothing until it is released, and then the rest in order', async (t) => {
   const reading = { ...JSON_FRAMES, mayTakeLong: (value: unknown) => value === 2 };
   const { path, socket, events, closed } = await listen(t, holdAtTwo, reading);
   function holdAtTwo(value: unknown): boolean {
@@ -235,7 +235,7 @@ test('a child that does not read is cut off when it is sent more than the limit,
   assert.equal(socket.sender.queuedBytes, 0);
 });
 
-test('frames behind a long one that is being made count as queued until the child has taken them', async (t) => {
+test('while a long frame is encoded, later frames count as queued until the child has taken them', async (t) => {
   const { socket, readAll } = await connectChild(t);
   const { sender } = socket;
   let drained = 0;

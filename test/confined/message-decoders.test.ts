@@ -60,7 +60,7 @@ test('a message has a hundred console entries at most, and one with several is t
   assert.deepEqual(taking, [false, false, false, true]);
 });
 
-test('of very many completions and packages the first ones are read', () => {
+test('when there are very many completions or packages, the first are read', () => {
   const options = Array.from({ length: 20_000 }, (_, n) => ({
     name: `n${n}`,
     type: 't',
@@ -176,7 +176,7 @@ test('a MIME type is cut to 255 characters', () => {
   assert.deepEqual(kept, [255, 255]);
 });
 
-test('the reason of a failure or of a missing output is kept up to a length', () => {
+test('long reasons of failures and of missing outputs are cut off', () => {
   const errorOf = (error: string) => {
     const message = decodeMessage({ op: 'bridge-done', seq: 1, type: 'T', error, cells: {} });
     return message.op === 'bridge-done' ? message.error : undefined;

@@ -89,7 +89,8 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     most: 40,
   },
   init: { isConfined: false, stdio: [NULL, NULL, UNTIL_WORK], others: PIPE, most: 4 },
-  // It decides the calls of one kernel that change modes where there are no namespaces. It opens what a call names only for the change.
+  // It decides the calls of one kernel that change modes where there are no namespaces. It opens the file that a call names only
+  // for the change.
   modes: {
     isConfined: false,
     stdio: [NULL, NULL, UNTIL_WORK],
@@ -239,7 +240,7 @@ function passingFaultsOf({ role, descriptors }: ConfinedProcess): string[] {
 
 /**
  * Returns why a process differs from the rules of its role that hold at every moment, because rights that were given up do not come
- * back, and what a process did not inherit it never has; empty when it does not.
+ * back, and a process never has a right that it did not inherit; empty when it does not.
  */
 function faultsOf(process: ConfinedProcess, foreign: ReadonlySet<string>, hasNamespaces: boolean): string[] {
   const allowed = ROLES[process.role];

@@ -157,7 +157,7 @@ class Rounds implements Disposable {
   }
 
   /**
-   * Checks what the server has promised to every player, and that there is no kernel without a
+   * Checks the server's promises to every player, and that there is no kernel without a
    * session.
    */
   async #check(victim: Victim, signal: AbortSignal): Promise<void> {

@@ -117,7 +117,7 @@ test('if the answer contains a secret, the store gets the credential to seal it 
   assert.equal(idempotency.requests[0]?.credential, 'Bearer good');
 });
 
-test('the same key with another body, or while the first runs, is refused', async (t) => {
+test('the same key is refused with another body, and while the first request is still running', async (t) => {
   const running = deferred<Reply>();
   const idempotency = new MemoryReceipts();
   const server = await serve(t, [thing(() => running.promise)], { idempotency });

@@ -46,7 +46,7 @@ test('a body has to be JSON in UTF-8, with its media type', async (t) => {
     assert.equal(await attempt('application/json', body), 'malformed_json', JSON.stringify(body));
 });
 
-test('a large body is accepted like a small one, and one of its member names may have 64 KiB', async (t) => {
+test('a large body is accepted like a small body, and a member name in it may have 64 KiB', async (t) => {
   const server = await serve(t, thingRoutes);
   const attempt = async (body: string) => {
     const answer = await send(server, '/large', { method: 'POST', headers: JSON_BODY, body });

@@ -103,7 +103,7 @@ test('above level debug a request has a line only when it was slow on the server
   ]);
 });
 
-test('of the requests that a limit refuses within a second one is logged, with the number of those since the last line', () => {
+test('a limit logs one refused request in a second, with the number of refusals since the last line', () => {
   const clock = { nowMs: 0 };
   const { lines, log } = logOf(() => clock.nowMs);
   const refuse = () =>

@@ -43,7 +43,7 @@ test('requests of the only workspace are handled at once, however long they take
   assert.equal(done.length, 5);
 });
 
-test('a workspace that has used up its share of a turn waits for the next one, and another workspace does not wait for it', async (t) => {
+test('a workspace that has used up its share of a turn waits for the next turn, and delays no other workspace', async (t) => {
   const { request, done } = turnsOf(t);
   request('b', 'b', 0);
   for (let i = 0; i < 6; i++) request('a', `a${i}`, 1);

@@ -81,7 +81,7 @@ function reachedMutant(mutant: number): true {
 `;
 }
 
-/** Returns what the log in `folder` says, after a run of `files`. */
+/** Returns the results in the log in `folder`, after a run of `files`. */
 export function recordingOf(folder: string, files: readonly RanFile[]): Recording {
   const log = existsSync(join(folder, 'log')) ? readFileSync(join(folder, 'log'), 'utf8') : '';
   const found = MUTANTS.map(() => new Map<string, boolean>());

@@ -52,7 +52,7 @@ test('each state of a cell is one event that contains all its changes', () => {
   ]);
 });
 
-test('a cell that begins to run is told after the cells that began to wait before, however the operations are batched', () => {
+test('the event that a cell runs follows the events of cells that began to wait before, however the operations are batched', () => {
   const ops = [
     cellOp('a', { status: 'queued' }),
     cellOp('a', { staleInputs: false }),

@@ -84,7 +84,7 @@ test('the order is kept when a small entry follows one that was too large for th
   assert.deepEqual(tailOf(head, image, stdout('abc')).entries(), [head, image, stdout('abc')]);
 });
 
-test('a thousand entries are kept at each end, and one more drops the first one after the beginning', () => {
+test('a thousand entries are kept at the beginning and at the end, and a further entry drops one from the middle', () => {
   for (const text of ['', 'x']) {
     const alternating = Array.from({ length: 2000 }, (_, n) => (n % 2 ? stderr(text) : stdout(text)));
     const full = tailOf(...alternating);

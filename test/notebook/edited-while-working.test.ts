@@ -1,4 +1,4 @@
-/** What an open notebook shows of a cell that is edited while its kernel works with earlier code. */
+/** A cell that is edited while its kernel works with earlier code, as an open notebook shows it. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';

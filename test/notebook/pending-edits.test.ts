@@ -5,7 +5,7 @@ import { PendingEdits } from '#src/notebook/open/pending-edits.ts';
 const create = (cellId: string, code: string) =>
   ({ type: 'create-cell', cellId, code, name: '', config: {}, before: null, after: null }) as const;
 
-test('later edits of a cell replace earlier ones, and each is taken once', () => {
+test('later edits of a cell replace its earlier edits, and each edit is taken once', () => {
   const edits = new PendingEdits();
   edits.add([create('a', '1'), { type: 'set-code', cellId: 'a', code: '2' }]);
   edits.add([{ type: 'set-code', cellId: 'b', code: '3' }]);

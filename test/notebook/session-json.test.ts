@@ -70,7 +70,7 @@ function textOf(json: ReturnType<SessionJson['of']>): string {
   return Buffer.from(json).toString();
 }
 
-/** Opens a session of one cell. `parts` returns what its record is made from at the moment. */
+/** Opens a session of one cell. `parts` returns the present sources of its record. */
 function openSession(t: TestContext) {
   const { session } = startSession(t);
   session.send(open);

@@ -1,6 +1,6 @@
 // tier: whole, because it packs, installs and starts packages
 // runs alone: it starts many processes, which keep both processors busy
-/** The package of `npm pack`, installed on its own: it sets up what it needs, serves, and does the first run of the README. */
+/** The package of `npm pack`, installed on its own: it sets up its environment, serves, and does the first run of the README. */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

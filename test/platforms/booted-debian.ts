@@ -41,7 +41,7 @@ exec env -i container=tests PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/syst
 
 const NAMESPACES = ['--pid', '--fork', '--mount', '--uts', '--ipc', '--net', '--cgroup'];
 
-/** What a program in the system printed, and its exit code. */
+/** The output of a program in the system, and its exit code. */
 export interface Ran {
   readonly code: number;
   readonly output: string;

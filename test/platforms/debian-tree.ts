@@ -48,7 +48,7 @@ export class DebianTree {
 
   /**
    * Makes a tree in `folder`, unless one is there already, and checks that programs in it reach the registries. Downloaded packages
-   * of Debian are kept beside it. Rejects with `TreeUnavailable`, and leaves no part of a tree.
+   * of Debian are kept next to it. Rejects with `TreeUnavailable`, and leaves no part of a tree.
    */
   static async make(folder: string, options: TreeOptions = {}): Promise<DebianTree> {
     if (!existsSync(folder)) await makeWhole(folder, (unfinished) => debootstrap(unfinished, options));

@@ -40,7 +40,7 @@ test('a file that starts nothing is quick, one that reaches a server is not, and
   });
 });
 
-test('the first lines of a file say what it does not share', (t) => {
+test('the first lines of a file say which processes and hosts it does not share', (t) => {
   const root = checkout(t, {
     'a.test.ts':
       '// tier: whole, because it measures\n// own process: it counts calls\n// runs alone: it keeps both processors busy\n',

@@ -149,7 +149,7 @@ test('a file may take longer than the limit while its tests go on', async (t) =>
   assert.deepEqual(outcomes(slow), ['passed: a', 'passed: b', 'passed: c']);
 });
 
-test('what a file prints is shown with that file', async (t) => {
+test('the output of a file is shown with that file', async (t) => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f'];
   const print = (name: string) => `test('prints', () => console.log('printed by ${name}'));`;
   const root = checkout(t, Object.fromEntries(names.map((name) => [name, print(name)])));
@@ -187,7 +187,7 @@ test('a file with a process of its own shares nothing, and fails if that process
   assert.deepEqual(outcomes(bad), ['passed: passes', 'failed: the process of the file ends with code 0']);
 });
 
-/** Runs a whole tier that has one file, which fails until it has run `failures` times. Returns what was printed, and the verdict. */
+/** Runs a whole tier that has one file, which fails until it has run `failures` times. Returns the output and the verdict. */
 async function verdictOf(t: TestContext, tier: Tier, failures: number) {
   const root = checkout(t, {
     moody: `import { appendFileSync, readFileSync } from 'node:fs';

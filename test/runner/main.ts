@@ -32,7 +32,7 @@ const MAX_REPEATED_FILES = 8;
 const TRIES_OF_LONG_TESTS = 3;
 
 /**
- * Returns what the arguments select: paths of files and folders, `--tier=…`, and further options for the test runner of Node.js.
+ * Returns the selection of the arguments: paths of files and folders, `--tier=…`, and further options for the test runner of Node.js.
  * Throws with a sentence when a path or tier does not exist.
  */
 export function select(root: string, args: readonly string[]): Selection {
@@ -69,7 +69,7 @@ export function select(root: string, args: readonly string[]): Selection {
   return { tier, stages, flags, isEverything: named.length === 0 };
 }
 
-/** Runs what was selected, and prints it. Resolves with whether nothing refuses a change. */
+/** Runs and prints the selected files. Resolves with whether nothing refuses a change. */
 export async function run(root: string, selection: Selection, say: (line: string) => void): Promise<boolean> {
   const { tier, stages, flags, isEverything } = selection;
   if (flags.length > 0) return runByNode(root, stages, flags);

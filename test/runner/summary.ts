@@ -112,7 +112,7 @@ export class Summary {
     say('');
     say(`${refuses ? 'FAILED' : 'unsteady'}  ${file.path}${often}`);
     const failed = tests.filter(({ outcome }) => outcome === 'failed');
-    // A name selects no test within a test, and a fact about a file is no test.
+    // A name selects no test within a test, and a fact about a file is not a test.
     const isOfFile = file.runsIn === 'python' || failed.some(({ ofFile }) => ofFile === true);
     const command = [...Object.entries(env).map((pair) => pair.join('=')), 'npm test --'].join(' ');
     for (const { name, text } of failed) {

@@ -63,7 +63,7 @@ test('set-up writes the copy once, for every user, and the server of this checko
   assert.equal(await loadUws(), createRequire(import.meta.url)(own));
 });
 
-test('a user who cannot write there is sent to the one who can, where the addon does not load unprepared', async (t) => {
+test('where the addon does not load unprepared, the error tells a user without write permission which user must prepare it', async (t) => {
   if (process.getuid?.() === 0) return t.skip('root can write everywhere');
   const { root } = checkout(t);
   mkdirSync(join(root, 'dist'));
@@ -71,7 +71,7 @@ test('a user who cannot write there is sent to the one who can, where the addon 
   await assert.rejects(setup.perform(root), /Run `troupe setup` as the user who installed Troupe\.$/);
 });
 
-test('a copy that the setting names is loaded in place of the own one, and nothing is prepared', async (t) => {
+test('a copy that the setting names is loaded in place of the installed copy, and nothing is prepared', async (t) => {
   const { root, write } = checkout(t);
   write('other/package.json', '{"main": "uws.js"}');
   write(

@@ -1,4 +1,4 @@
-/** A page with `mo.ui.file` in Chromium, and what its notebook shows of the files that were chosen. */
+/** A page with `mo.ui.file` in Chromium, and the output of its notebook for the chosen files. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ print("has", [(one.name, len(one.contents), hashlib.sha256(one.contents).hexdige
 
 const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-/** Returns what the notebook prints of files. */
+/** Returns the text that the notebook prints about files. */
 export const shownOf = (...files: readonly (readonly [name: string, bytes: Uint8Array])[]) =>
   `has [${files.map(([name, bytes]) => `('${name}', ${bytes.length}, '${digest(bytes)}')`).join(', ')}]`;
 

@@ -1,4 +1,4 @@
-/** Sends requests whose bytes reach the server in several parts, and returns what it answers. */
+/** Sends requests whose bytes reach the server in several parts, and returns its answers. */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { bounded, eventually } from './processes.ts';

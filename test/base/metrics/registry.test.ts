@@ -41,7 +41,7 @@ test('a metric cannot be declared twice', () => {
   assert.throws(() => registry.counters({ name: 'sold', help: '' }), /declared twice/);
 });
 
-test("a histogram's value equal to a bound counts below it, and a greater one does not", () => {
+test('a histogram counts a value equal to a bound below that bound', () => {
   const histogram = new Histogram([1, 2]);
   for (const value of [1, 1.0001, 2, 3]) histogram.observe(value);
   assert.deepEqual([...histogram.counts], [1, 2, 1]);

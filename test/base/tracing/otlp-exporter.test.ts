@@ -9,7 +9,7 @@ import { startOtlpReceiver } from '#test/support/stand-ins/otlp-receiver.ts';
 
 const PARENT = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', isSampled: true };
 
-test('spans arrive as OTLP, the last ones when the exporter closes', async (t) => {
+test('spans arrive as OTLP, and closing the exporter sends the last spans', async (t) => {
   const receiver = await startOtlpReceiver(t);
   const exporter = new OtlpExporter({
     url: `${receiver.url}/`,

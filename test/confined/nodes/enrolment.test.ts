@@ -50,7 +50,7 @@ test('a machine with the secret never gets the name of a machine that was invite
   assert.match((await enrol(secret, 'one')).membership.name, /^one-[0-9a-f]{8}$/);
 });
 
-test('an invitation with a name gives the name, and no temporary node is in the file of the enrolled ones', async (t) => {
+test('an invitation with a name gives the node that name, and the file of enrolled nodes has no temporary node', async (t) => {
   const { invited, secret, folder } = await listening(t);
   const { membership, isTemporary } = await enrol(invited('ray-1'), 'one');
   assert.deepEqual([membership.name, isTemporary], ['ray-1', true]);

@@ -134,7 +134,7 @@ class Converting(unittest.TestCase):
             self.assertIn(text, done["error"]["message"])
 
     def pip(self, *lines, header="", installs=False):
-        """Returns what the read of a Jupyter notebook says about these lines, and the text above the notebook."""
+        """Returns the warning of the converter about these lines of a Jupyter notebook, and the text above the notebook."""
         sources = ["\n".join(["x = 1", *lines]), *([header] if header else [])]
         cells = [{"cell_type": "code", "source": source, "metadata": {}, "outputs": []} for source in reversed(sources)]
         notebook = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})

@@ -1,4 +1,4 @@
-"""Notebooks that are written to a file and read again, and the table of docs/notebook-files.md that says what stays."""
+"""Notebooks that are written to a file and read again, and the table of docs/notebook-files.md that lists the parts that stay."""
 
 import json
 import os

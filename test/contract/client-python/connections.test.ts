@@ -11,7 +11,7 @@ import { sendJson, startScriptedServer } from './scripted-server.ts';
 const CUT_EVERY_MS = 200;
 const TIME = '2026-01-31T12:00:00.000Z';
 
-/** Runs a program with a client of the server at `baseUrl`, and resolves with what it printed. */
+/** Runs a program with a client of the server at `baseUrl`, and resolves with its output. */
 async function outcomeOf(program: string, baseUrl: string): Promise<unknown> {
   const env = {
     PYTHONPATH: PACKAGE,
@@ -116,7 +116,7 @@ test('requests are repeated with the same Idempotency-Key and after Retry-After,
   );
 });
 
-test('a change whose answer was lost takes effect once, and its own conflict is reported as the lost connection', async (t) => {
+test('when the answer to a change is lost, the change takes effect once, and the conflict of its repetition is reported as the lost connection', async (t) => {
   const server = await startServer(t);
   const proxy = await startCuttingProxy(t, server.baseUrl, { answer: /^(PATCH|PUT|DELETE|POST)/ });
   assert.deepEqual(await outcomeOf('lost_answers.py', proxy.baseUrl), {

@@ -33,7 +33,7 @@ function clientRefusedOnce(status: number, isCarriedOut: boolean) {
 const newNotebook = () => server.client.notebooks.create({ title: 'before' });
 const titleOf = async (id: string) => (await server.client.notebooks.get(id)).title;
 
-test('a PATCH whose answer was lost rejects with the lost connection, not with the conflict that it made itself', async (t) => {
+test('when the answer to a PATCH is lost, the call rejects with the lost connection, not with the conflict of its repetition', async (t) => {
   const troupe = await clientThrough(t, { answer: /^PATCH/ });
   const { id, updatedAt } = await newNotebook();
   const change = { expectedUpdatedAt: updatedAt, title: 'after' };
@@ -41,7 +41,7 @@ test('a PATCH whose answer was lost rejects with the lost connection, not with t
   assert.equal(await titleOf(id), 'after');
 });
 
-test('a PATCH with an entity tag whose answer was lost rejects with the lost connection', async (t) => {
+test('when the answer to a PATCH with an entity tag is lost, the call rejects with the lost connection', async (t) => {
   const troupe = await clientThrough(t, { answer: /^PATCH/ });
   const { id, updatedAt } = await newNotebook();
   const { etag } = await server.client.notebooks.getTagged(id);
@@ -81,7 +81,7 @@ test('a PATCH that was carried out and got 502 rejects with the 502, not with th
   assert.equal(await titleOf(id), 'after');
 });
 
-test('a file that may only be new, and whose answer was lost, rejects with the lost connection', async (t) => {
+test('when the answer to the upload of a new file is lost, the call rejects with the lost connection', async (t) => {
   const troupe = await clientThrough(t, { answer: /^PUT/ });
   const content = new TextEncoder().encode('new');
   await assert.rejects(troupe.files.put('only-new.txt', content, { onlyNew: true }), ConnectionError);

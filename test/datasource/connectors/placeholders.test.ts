@@ -1,4 +1,4 @@
-/** Placeholders beside operators, quotations and comments that have question marks, in real databases. */
+/** Placeholders in statements whose operators, quotations and comments have question marks, too, in real databases. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -14,7 +14,7 @@ interface Case {
   readonly skip?: string | false;
   readonly connection: (file: string) => object;
   readonly write?: (file: string) => void;
-  /** Each has one text as its only parameter, and the result follows it. */
+  /** Each statement has one parameter, a text. The value is the row that it must return. */
   readonly statements: Readonly<Record<string, readonly unknown[]>>;
 }
 

@@ -49,7 +49,7 @@ test('the oldest descriptions are removed when there are too many, or too many b
   assert.deepEqual(small.size, { count: 2, bytes: bytesOf('a') * 2 });
 });
 
-test('a description that is too large is not kept, and only replaces an outdated one', () => {
+test('a description that is too large is not kept, and removes an outdated description', () => {
   const { descriptions } = fixture({ bytes: 1_000 });
   descriptions.keep('ws', which('a'), description('t'));
   descriptions.keep('ws', which('a'), description('t'.repeat(600)));

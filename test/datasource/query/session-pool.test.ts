@@ -100,7 +100,7 @@ test('concurrent statements have separate connections', async () => {
   assert.notEqual(a.session, b.session);
 });
 
-test('a revision never gets a connection of an earlier one', async () => {
+test('a revision never gets a connection of an earlier revision', async () => {
   const { seen, acquire } = watchedPool();
   (await acquire(record(1))).release(true);
   await acquire(record(2));

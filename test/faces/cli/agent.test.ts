@@ -58,7 +58,7 @@ test('the usage of the workspace shows the tokens of models by day, member and m
   assert.ok(!early.out.includes('MODEL'));
 });
 
-test('with --json every event is printed as a line, and the run as the last one', async () => {
+test('with --json each event is printed as a line, and the run as the last line', async () => {
   const id = await newConversation();
   model.script((exchange) => exchange.text('Hello.').end());
   const { exitCode, out } = await cli(['agent', 'prompt', id, '--json'], 'Hi.\n');

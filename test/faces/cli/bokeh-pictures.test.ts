@@ -91,7 +91,7 @@ mo.hstack([wide, mo.md("beside")])`;
   assert.doesNotMatch(page.toString(), /<script/);
 });
 
-test('plots of another version, with unknown scripts, or beside such a plot are text, and the warning says why', {
+test('plots of another version or with unknown scripts are text, as are plots in the same cell, and the warning says why', {
   skip,
 }, async () => {
   const changed = (from: string, to: string) => `mo.Html(mo.as_html(plot).text.replace("${from}", "${to}"))`;

@@ -152,7 +152,7 @@ test('the doctor gives advice for each problem, and exits with 1', async (t) => 
   );
 });
 
-test('the doctor finds what settings name outside of the data directory and does not fit', async (t) => {
+test('the doctor checks the files, sockets and folders that settings name outside of the data directory', async (t) => {
   const shell = new Shell(test);
   const at = (name: string) => join(shell.cwd, name);
   const other = createServer().listen(0, '127.0.0.1');

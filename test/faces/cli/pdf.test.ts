@@ -73,7 +73,7 @@ test('the browser sees the page and the system, but neither our files nor a netw
   assert.deepEqual(readdirSync(temporary), [], 'nothing is left');
 });
 
-/** Tries to leave a root by the way that is open to every process with capabilities, and prints what it can do. */
+/** Tries to leave a root by the way that is open to every process with capabilities, and prints its abilities. */
 const ESCAPE = `import os
 def attempt(name, do):
     try:

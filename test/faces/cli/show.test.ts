@@ -108,7 +108,7 @@ test('values that JSON cannot express are shown as Python writes them', () => {
   assert.equal(show({ mimetype: 'application/json', data, text }).text, text);
 });
 
-test('the rows that the server gives with a table are shown, and the number of the remaining ones', () => {
+test('the rows that the server gives with a table are shown, and the number of the remaining rows', () => {
   const table = {
     columns: [
       { name: 'city', type: 'str' },

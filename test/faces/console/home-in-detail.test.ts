@@ -1,5 +1,5 @@
 // tier: whole, because each test keeps a browser busy, and one file of this kind is in `npm test`
-/** What people do with the list of notebooks in Chromium: `home.test.ts` has the main journey. */
+/** The list of notebooks in Chromium, as people use it: `home.test.ts` has the main journey. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { notebookIn, openBrowser, withoutBrowser } from '#test/support/browser.ts';

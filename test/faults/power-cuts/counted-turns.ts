@@ -36,7 +36,7 @@ function* changesOf(seed: number, turn: number): Generator<Change> {
   }
 }
 
-/** Knows what the store has after each turn. */
+/** Knows the contents of the store after each turn. */
 export class CountedTurns {
   /** The states of each record, with the turns that made them, in order. */
   readonly #states = new Map<string, { readonly turn: number; readonly text: string | null }[]>();
@@ -52,7 +52,7 @@ export class CountedTurns {
     }
   }
 
-  /** Returns what is wrong with a store that must have all turns up to `acknowledged`, and may have those up to `begun`. */
+  /** Returns the faults of a store that must have all turns up to `acknowledged`, and may have further turns up to `begun`. */
   problemOf(store: Store, acknowledged: number, begun: number): string | undefined {
     const turn = store.get(lastTurn, 'ws_one') ?? 0;
     if (turn < acknowledged)

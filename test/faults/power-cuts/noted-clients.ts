@@ -1,4 +1,4 @@
-/** Clients that use a server and note in the log what it acknowledges, and what a store must have after such notes. */
+/** Clients that use a server and note its acknowledgements in the log, and the records that a store must have after such notes. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Client } from '#src/contract/client/client.ts';
 import type { Run } from '#src/contract/wire/run.ts';
@@ -35,7 +35,7 @@ export class Acknowledged {
     else this.runs.set(note.run.id, note.run);
   }
 
-  /** Returns what a store lacks; undefined when it has everything. */
+  /** Returns the records that a store lacks; undefined when it has everything. */
   problemOf(store: Store, workspaceId: string): string | undefined {
     for (const [id, codes] of this.notebooks) {
       const record = store.get(notebookRecords, workspaceId, id);
@@ -57,7 +57,7 @@ export class Acknowledged {
     return undefined;
   }
 
-  /** Asks a server for everything. Returns what it lacks; undefined when it has everything. */
+  /** Asks a server for everything. Returns the things that it lacks; undefined when it has everything. */
   async problemAt({ notebooks, runs, executionEnvironments }: Client): Promise<string | undefined> {
     for (const [id, codes] of this.notebooks)
       if (!codes.has(codeOf(await notebooks.get(id)))) return `notebook ${id} is not as it was saved`;

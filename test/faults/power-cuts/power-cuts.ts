@@ -1,5 +1,5 @@
 /**
- * Cuts the power of the disk below a store, after the fact: records what a process writes and flushes while it works, and makes for
+ * Cuts the power of the disk below a store, after the fact: records the writes and flushes of a process while it works, and makes for
  * many moments a file as a power cut can leave it (`cut-disk.ts`). Each file is opened as a start of the server opens it. It must have
  * everything that was acknowledged before that moment, every turn whole or not at all, and take another write.
  */

@@ -87,7 +87,7 @@ test('the runs of a workspace are found by status, session, environment, kind an
   await Promise.all([notebook.close(), other.close()]);
 });
 
-test('a client that polls finds ended runs by their ends, and the runs of a member', async () => {
+test('the list of runs is filtered by the time of their end, and by the member who submitted them', async () => {
   const { id: workspaceId } = await server.client.workspaces.create({ name: 'Polled' });
   const client = server.clientOf({ token: server.owner.token, workspaceId });
   const notebook = await openNotebook({ client }, { good: '1', bad: '1 / 0' });

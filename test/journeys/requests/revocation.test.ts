@@ -18,8 +18,8 @@ async function follow(server: TestServer, token: string, sessionId: string) {
 }
 
 /**
- * Begins something with a token that expires during it. If `begin` resolves with nothing, the machine was so busy that the token had
- * expired before, and the next token lives longer.
+ * Begins something with a token that expires while it goes on. When the machine is so busy that the token expires too early,
+ * `begin` resolves with undefined, and is called again with a token that lives longer.
  */
 async function withExpiringToken<T>(begin: (expiresAt: string) => Promise<T | undefined>): Promise<T> {
   for (let lifetimeS = 2; lifetimeS <= 64; lifetimeS *= 2) {

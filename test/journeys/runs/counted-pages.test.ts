@@ -75,7 +75,7 @@ test('creates, runs, calls and cancellations stay within their budgets of pages 
   const budgets: readonly (readonly [string, Cost, () => Promise<unknown>])[] = [
     ['a create', { pages: 7, flushes: 2 }, () => client.notebooks.create({ serialization })],
     ['an environment', { pages: 7, flushes: 2 }, () => client.executionEnvironments.create()],
-    // One page is that of the index of runs by user. The index by ends has its newest places beside other keys that the end writes.
+    // One page is that of the index of runs by user. In the index by ends, the newest places are next to other keys that the end writes.
     ['a run', { pages: 19, flushes: 4 }, run],
     ['a code call', { pages: 0, flushes: 0 }, () => callCode(client, id, '1 + 1')],
     ['a cancelled run', { pages: 20, flushes: 4 }, cancel],

@@ -53,7 +53,7 @@ async function followers(t: TestContext, count: number): Promise<readonly Stream
   return streams;
 }
 
-test('a request that changes one record makes one commit, and a reading one makes none', async () => {
+test('a request that changes one record makes one commit, and a request that only reads makes none', async () => {
   const cells = [{ cell_id: 'a', code: 'x = 1' }];
   let { id, updatedAt } = await client.notebooks.create();
   const change = async () => {

@@ -45,5 +45,5 @@ def conclusion(results: list[str]) -> str:
 
 
 def report(answer: str, results: list[str], pictures: int) -> None:
-    """Prints what the model has seen, as JSON."""
+    """Prints the messages that the model has seen, as JSON."""
     print(json.dumps({"answer": answer, "results": results, "pictures": pictures}))

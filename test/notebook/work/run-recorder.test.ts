@@ -65,7 +65,7 @@ test('every verdict has its status in the result', () => {
   assert.deepEqual(statusesOf(recorder, view), ['error']);
 });
 
-test('when the verdicts are missing, finished cells have their results, without earlier ones', () => {
+test('when the verdicts are missing, finished cells have their new results, and no earlier results', () => {
   const messages = [
     phase('a', 'running'),
     cellOp('a', { output: output('text/plain', '1') }),

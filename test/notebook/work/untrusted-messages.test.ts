@@ -96,7 +96,7 @@ function resultOf(messages: readonly KernelMessage[]): { result: CodeResult; sto
 const failing = (cellId: string, ...errors: readonly CellError[]) =>
   cellOp(cellId, { output: errorOutput(...errors) });
 
-test('a code call has at most a thousand errors, and the number of omitted ones', () => {
+test('a code call has at most a thousand errors, and the number of omitted errors', () => {
   const errors = Array.from({ length: 1000 }, () => ({ type: 'E', msg: 'no' }));
   const full = resultOf([failing('a', ...errors)]).result.errors;
   assert.deepEqual([full.length, full.at(-1)?.type], [1000, 'E']);

@@ -117,7 +117,7 @@ test('an earlier version of a notebook is deleted some days after the change tha
   assert.equal([...store.listKeys(notebookVersionContents, workspaceId, [], 1000)].length, 1);
 });
 
-test('a version that was the present one until lately stays, however long ago it began', async (t) => {
+test('a version that was current until lately stays, however long ago it began', async (t) => {
   const { store, sweepAfter } = await open(t, { keepVersionsDays: 7 });
   const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
   const [workspaceId] = WORKSPACES as [WorkspaceId];

@@ -93,7 +93,7 @@ test('the audit is filtered by user, by a prefix of the action, by target and by
   assert.equal((await actions({ createdAfter: '2000-01-01T00:00:00Z' })).length, 4);
 });
 
-test('similar queries are one entry, and different ones are several', async (t) => {
+test('similar queries are one entry, and different queries are several entries', async (t) => {
   const { store } = await storeWithHome(t);
   const audit = new AuditTrail(store);
   const queries = new QueryAudit(audit);

@@ -1,4 +1,4 @@
-/** What an identity provider that is not well-behaved can do to the server. */
+/** Malformed, hostile and missing answers of an identity provider. */
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';

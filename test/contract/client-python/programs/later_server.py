@@ -1,5 +1,4 @@
-"""Reads a run and follows a session of a server that is newer than the client. Prints what it
-received.
+"""Reads a run and follows a session of a server that is newer than the client. Prints the received data.
 """
 
 import json
