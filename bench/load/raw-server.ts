@@ -1,5 +1,5 @@
 /**
- * uWebSockets.js in its own process: with a fixed response, with nothing but LMDB behind it, and
+ * uWebSockets.js in its own process: with a fixed response, with only LMDB as its back end, and
  * with subscribers of a clock. The figures are the upper bounds of this machine.
  */
 

@@ -62,7 +62,7 @@ async function compareYoung(
   say(`${comparison.name}, young …`);
   const parts: ComparisonOutcome[] = [];
   for (let round = 0; round < (quick ? QUICK_ROUNDS : YOUNG_ROUNDS); round++) {
-    // Each round begins with another server, because the first one has the youngest servers.
+    // Each round begins with another contestant, because the servers of the first contestant are youngest.
     const turned = [...contestants.slice(round), ...contestants.slice(0, round)];
     parts.push(
       await withServers(turned, async (competitors) => {

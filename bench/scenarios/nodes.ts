@@ -46,7 +46,7 @@ const unit: UnitOfWork = {
   },
 };
 
-/** Measures kernels on nodes beside kernels on the machine of the server, in turn. */
+/** Measures kernels on nodes and kernels on the machine of the server, in turn. */
 export const nodes: Scenario = {
   name: 'nodes',
   title: 'Kernels on a node of this machine (loopback, TLS) beside kernels of the server itself, in turn',
@@ -255,7 +255,7 @@ async function memoryOfKernels(
   ];
 }
 
-/** Measures how soon a subscriber is told that a node is gone: killed, and silent as when its cable is pulled. */
+/** Measures the time until a subscriber learns that a node is gone: killed, and silent as when its cable is pulled. */
 async function measureDeaths(stage: Stage): Promise<Measure[]> {
   const killedMs: number[] = [];
   const silentMs: number[] = [];

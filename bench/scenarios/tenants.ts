@@ -17,7 +17,7 @@ const RUN_EVERY_MS = 500;
 /** The server closes a connection that was silent for ten seconds. */
 const FRESH_MS = 5_000;
 const SAMPLE_EVERY_MS = 2_000;
-/** A p99 beside the other tenant of more than so many times that alone misses the target. */
+/** A p99 during the work of the other tenant misses the target if it is more than this many times the p99 without it. */
 const MAX_FACTOR = 5;
 /** Without settings, a kernel may have so much memory, and all unread events together. */
 const [KERNEL_MIB, STREAMS_MIB] = [4096, 256];

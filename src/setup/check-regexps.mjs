@@ -3,7 +3,7 @@
 //
 // The rules are those of eslint-plugin-regexp. ESLint has no parser for TypeScript that works with this compiler, so it is given a text
 // in which everything is blank but comments, regular expressions and the constants from which some are made. Places and
-// `eslint-disable` comments stay what they are in the file. Such a comment names the bound of the text.
+// `eslint-disable` comments stay unchanged. Such a comment names the bound of the text.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

@@ -62,7 +62,7 @@ async function shortened(file) {
   const compress = {
     passes: 3,
     pure_getters: true,
-    unsafe: true, // no program replaces what is built in, such as Error
+    unsafe: true, // no program replaces built-in objects, such as Error
     unsafe_arrows: true,
     hoist_funs: true,
     lhs_constants: false, // "status === 'ready'" repeats more of the text before it than "'ready' === status"

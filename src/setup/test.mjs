@@ -29,7 +29,7 @@ await reporting(async () => {
   process.exitCode = (await runner.run(ROOT, selection, say)) ? 0 : 1;
 });
 
-/** Returns what the arguments select. Throws a `SetupError` when they select nothing. */
+/** Returns the files and options that the arguments select. Throws a `SetupError` when they select nothing. */
 function selected(runner) {
   try {
     return runner.select(ROOT, process.argv.slice(2));

@@ -125,7 +125,8 @@ function requireDigest(bytes, wanted, what) {
 }
 
 /**
- * Returns the copy that runs: what `require` takes, and its origin in words. `named` is the copy of the setting TROUPE_UWEBSOCKETS. Throws
+ * Returns the copy that runs: the path for `require`, and its origin in words. `named` is the copy of the setting
+ * TROUPE_UWEBSOCKETS. Throws
  * when the package is missing.
  */
 export function copyInUse(root, named) {

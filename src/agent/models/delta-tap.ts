@@ -114,7 +114,7 @@ export class DeltaTap {
   }
 }
 
-/** Returns the object in the last line of an event; undefined when that is no JSON object. */
+/** Returns the object in the last line of an event; undefined when that is not a JSON object. */
 function dataOf(event: string, from: number): Fields | undefined {
   if (event.indexOf('\n', from) >= 0) return undefined;
   try {

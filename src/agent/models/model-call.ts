@@ -165,7 +165,7 @@ class DeltaDeduplicator {
   given(kind: PieceKind, text: string): void {
     const known = Math.min(this.#ahead[kind], text.length);
     this.#ahead[kind] -= known;
-    // Half of a character at either end belongs to what was passed on before or comes next.
+    // Half of a character at either end belongs to the text before or after it.
     if (known < text.length) this.#passOn(kind, text.slice(known));
   }
 

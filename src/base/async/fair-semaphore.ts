@@ -9,7 +9,7 @@ export interface FairSemaphoreLimits {
   readonly queueOfKey: number;
   /** How many may wait in all; absent where the number of keys is bounded otherwise. */
   readonly queue?: number;
-  /** What a caller is told when too much of its key waits. */
+  /** The error for a caller when too much of its key waits. */
   readonly refusal?: string;
   /** Whether a key that has no place gets one at once, even if all places are taken. */
   readonly alwaysOne?: boolean;
@@ -126,8 +126,7 @@ export class FairSemaphore {
   }
 
   /**
-   * Gives the free place to the first waiting key that may have it, and then moves that key behind
-   * the others.
+   * Gives the free place to the first waiting key that may have it, and then moves that key after the others.
    */
   #admitNext(): void {
     for (const [key, lane] of this.#lanes) {

@@ -79,6 +79,6 @@ function work(): void {
   const slice = slices.shift()!;
   if (!slice(performance.now() + SLICE_MS)) slices.push(slice);
   waiting.delete(owner);
-  if (slices.length > 0) waiting.set(owner, slices); // behind the other owners
+  if (slices.length > 0) waiting.set(owner, slices); // after the other owners
   if (waiting.size > 0) schedule();
 }

@@ -4,7 +4,7 @@
  * ignored by the reader and not by Node.js.
  */
 
-/** Takes a rejection, and the place of the promise: its file and what it was for. The place is one of a few, so it may be a label. */
+/** Takes a rejection, and the place of the promise: its file and its purpose. The place is one of a few, so it may be a label. */
 export type UnawaitedFaultListener = (error: unknown, place: string) => void;
 
 /** The line of the log about such a fault. */

@@ -1,4 +1,4 @@
-/** What set-up knows of the native binaries: the copy of uWebSockets.js that runs, and why a binary does not load. */
+/** The facts that set-up knows about the native binaries: the copy of uWebSockets.js that runs, and why a binary does not load. */
 import { createRequire } from 'node:module';
 import { PACKAGE_ROOT } from './package-root.ts';
 import { importSetUp } from './set-up-module.ts';

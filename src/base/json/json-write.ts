@@ -121,7 +121,7 @@ export function* writeJson(value: unknown): Generator<undefined, Uint8Array[]> {
   return pieces;
 }
 
-/** Returns what `writeJson` returns, as one piece. */
+/** Returns the text of `writeJson` as one piece. */
 export function* joinedJson(value: unknown): Generator<undefined, Buffer> {
   return yield* joined(yield* writeJson(value));
 }

@@ -1,5 +1,5 @@
 /**
- * The one function that cuts text. A character beyond U+FFFF is a pair of UTF-16 units in JavaScript. Half a pair is no character:
+ * The one function that cuts text. A character beyond U+FFFF is a pair of UTF-16 units in JavaScript. Half a pair is not a character:
  * UTF-8 has no bytes for it, so clients in Python and vendors of models cannot read JSON that contains one. A test refuses
  * `slice`, `substring` and `substr` on texts elsewhere, unless a comment says why they cut no pair.
  */

@@ -88,7 +88,7 @@ export class HostRelay {
     if (order.op === 'host-wanted') this.#addListener(worker);
     else if (order.op === 'host-released') this.forget(worker);
     else if (order.run !== this.#run?.number)
-      return; // the child's worker is told that the run was lost
+      return; // the child's worker gets a report that the run was lost
     else if (order.op === 'child-order') this.#order(this.#run.zygote, worker, order);
     else if (this.#children.get(order.id) !== worker) return;
     else if (order.op === 'child-busy') this.#run.zygote.setBusy?.(order.id, order.isBusy);

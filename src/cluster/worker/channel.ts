@@ -23,7 +23,7 @@ export interface ClusterChannel {
   /** Returns the path of the unix socket at which a worker listens for the others. */
   socketPath(worker: number): string;
   /**
-   * Calls `listener` with each later table. Once all listeners have returned, the primary is told that this worker has the table.
+   * Calls `listener` with each later table. Once all listeners have returned, the primary learns that this worker has the table.
    */
   onTable(listener: (table: SlotTable) => void): void;
   /**

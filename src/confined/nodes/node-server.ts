@@ -1,4 +1,4 @@
-/** The TLS server for nodes: every connection begins with one line that says what it is for. */
+/** The TLS server for nodes: every connection begins with one line that names its purpose. */
 
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';

@@ -36,7 +36,8 @@ function freeOf({ freeMemoryBytes, claimedBytes }: Candidate): number {
 }
 
 /**
- * Returns the memory that one more kernel would have beside the kernels of the node, less where the processors are busy. Kernels
+ * Returns the memory that one more kernel would have on the node in addition to its present kernels, less where the processors are
+ * busy. Kernels
  * take little memory until they work, so free memory alone would fill one node before it used another.
  */
 function shareOf(one: Candidate): number {

@@ -2,7 +2,7 @@
  * The messages between a server and its kernel nodes. Both sides are of the same build of the same release.
  *
  * A node makes one connection for orders and reports, and one for each kernel. TLS identifies both sides. The first line of a
- * connection says what it is for:
+ * connection names its purpose:
  *
  *   enrol    a machine with an invitation asks for a certificate
  *   join     a node offers its kernel host; lines of JSON follow in both directions
@@ -117,7 +117,7 @@ export function sendLine(socket: Socket, message: Fields): void {
 
 /**
  * Resolves with the first line of a connection, and with the bytes after it. The socket is paused then. Rejects when the line
- * does not come in time, is too long or is no message.
+ * does not come in time, is too long or is not a message.
  */
 export function readFirstLine(socket: Socket): Promise<{ readonly first: Fields; readonly rest: Buffer }> {
   return new Promise((resolve, reject) => {

@@ -3,7 +3,7 @@
  * offers the resource `troupe_host`, or asks its autoscaler for one, and ends the command when the job ends. The server posts a job
  * for each node that is missing, with an invitation that works once, because no other secret may pass through the engine.
  *
- * Only connections of nodes decide what lives. When Ray cannot be asked, the nodes go on, and only their replacement waits.
+ * Only connections decide which nodes are alive. When Ray cannot be asked, the nodes go on, and only their replacement waits.
  */
 
 import { randomBytes } from 'node:crypto';

@@ -68,7 +68,7 @@ export type ChildEnd =
   | { readonly kind: 'unavailable'; readonly reason: string }
   /** The child broke the protocol and was killed. */
   | { readonly kind: 'broken'; readonly reason: string }
-  /** The child did not read what it was sent, and was killed. */
+  /** The child did not read the data sent to it, and was killed. */
   | { readonly kind: 'deaf' }
   /**
    * An error was thrown while a frame was handled, which is a bug of the server. The child was
@@ -165,8 +165,8 @@ export class ConfinedChild implements Disposable {
   /**
    * Sends a signal; SIGINT goes to the child's whole process group. Ignored when the child is gone.
    * A child that has an init gets the signal through its socket and not through the host, because
-   * the host may be busy, and a signal through it would have to wake two more processes. A node sends SIGINT itself, behind the frame
-   * that announces it: the frame and an order to the node come by different connections, and so in any order.
+   * the host may be busy, and a signal through it would have to wake two more processes. A node sends SIGINT itself, after the
+   * frame that announces it: the frame and an order to the node come by different connections, and so in any order.
    */
   signal(name: 'SIGINT' | 'SIGKILL'): void {
     if (this.#isOnNode && name === 'SIGINT') return;

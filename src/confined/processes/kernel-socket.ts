@@ -32,7 +32,7 @@ export interface SocketEvents {
   received(values: readonly unknown[]): void;
   /** The other side broke the protocol and is cut off. `closed` follows. */
   broken(reason: string): void;
-  /** The other side did not read what it was sent, and is cut off. `closed` follows. */
+  /** The other side did not read the data sent to it, and is cut off. `closed` follows. */
   deaf(): void;
   /**
    * Another error was thrown while a frame was handled, which is a bug of the server. The
@@ -53,7 +53,7 @@ export interface FrameReading {
    */
   readonly parseLarge?: (body: Buffer) => Generator<undefined, unknown>;
   /**
-   * Prepares the result of `parseLarge`, in steps as well. Its own result is disposed of after the value was received.
+   * Prepares the result of `parseLarge`, in steps as well. The prepared object is disposed of after the value was received.
    */
   readonly prepareLarge?: (value: unknown) => Generator<undefined, Disposable>;
   /**

@@ -1,5 +1,5 @@
 /**
- * Finds the placeholders of a statement. Databases differ in what begins and ends quoted text and comments, so each connector has
+ * Finds the placeholders of a statement. Databases differ in the marks that begin and end quoted text and comments, so each connector has
  * a syntax of this module. A placeholder that is counted where the database sees none, or the other way round, would bind values to the
  * wrong places.
  */

@@ -30,7 +30,7 @@ interface Cancellations {
   readonly runIds: readonly string[];
 }
 
-/** How many rounds of questions are made, because workers may die or release runs in between. */
+/** Workers may die or release runs between two rounds, so the remaining runs are looked up again, this often at most. */
 const MAX_ROUNDS = 3;
 
 export class RunCancellation {

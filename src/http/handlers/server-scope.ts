@@ -1,7 +1,10 @@
 import type { TokenHolder } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 
-/** Throws `missing_scope` unless the token has one of the scopes and is bound to no workspace. `what`: what it may not do then. */
+/**
+ * Throws `missing_scope` unless the token has one of the scopes and is bound to no workspace. `what`: the refused action, for the
+ * message.
+ */
 export function requireServerScope(
   { scopes, isBound }: TokenHolder,
   allowed: readonly string[],

@@ -1,5 +1,6 @@
 /**
- * Checks of what settings name outside of the data directory: the socket for proxies, the port of kernel nodes, the secret for the
+ * Checks of everything outside of the data directory that settings name: the socket for proxies, the port of kernel nodes, the
+ * secret for the
  * identity provider, and the folder of the backups. With the first three the server does not start when something is wrong.
  */
 import { accessSync, constants, existsSync, lstatSync, readFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
  * Makes backups of a data directory, with or without a server that serves from it. LMDB itself
- * copies the store as of one moment, with every write that was acknowledged before. The files of
- * workspaces are copied after it, and what is needed of kernel nodes. The keyring is never part of a backup, because both together
+ * copies the store as of one moment, with every write that was acknowledged before. The files of workspaces are copied after it,
+ * and so are the list and the authority of kernel nodes. The keyring is never part of a backup, because both together
  * reveal the credentials.
  */
 import { existsSync } from 'node:fs';

@@ -14,7 +14,7 @@ import { abandoned, type Progress } from './shared-installation.ts';
 
 /** The paths and ports that a child reaches in addition to the system and Python. */
 export type InstallerReach =
-  /** The folder of an installation with the cache beside it, and the proxy to the index. No code of a package runs. */
+  /** The folder of an installation with the cache next to it, and the proxy to the index. No code of a package runs. */
   | { readonly kind: 'index'; readonly folder: string; readonly port: number }
   /** The folder of one build. Code of a package runs. */
   | { readonly kind: 'build'; readonly work: string; readonly environment?: string };

@@ -76,7 +76,7 @@ export class PackageInstaller {
   }
 
   /**
-   * Installs into `folder/site`; the folder exists and is empty. Files are hard links into the folder `cache` beside it, which all
+   * Installs into `folder/site`; the folder exists and is empty. Files are hard links into the folder `cache` next to it, which all
    * installations share. Rejects with a `PackageFailure`, also when `signal` aborts; the
    * installer is killed then.
    */

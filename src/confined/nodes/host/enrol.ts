@@ -13,7 +13,7 @@ export interface Enrolment {
 
 /**
  * Makes a key and lets the server certify it. The server is believed if its certificate leads to the authority that the invitation
- * names. Rejects with one line that says what to do.
+ * names. Rejects with one line of advice.
  */
 export async function enrol(invitation: Invitation, name: string): Promise<Enrolment> {
   const { host, port, secret } = invitation;

@@ -1,6 +1,6 @@
 /**
- * The calls of one kernel's code to the server that are not over: those that the server works on, and answers that the kernel has not
- * taken. When they take too much, the kernel's socket is held, so that a kernel which asks and does not read has to wait, and
+ * The open calls of one kernel's code to the server: calls that the server works on, and answers that the kernel has not taken.
+ * When they take too much, the kernel's socket is held, so that a kernel which asks and does not read has to wait, and
  * costs the server no more memory.
  */
 import type { FrameSender } from '../frame-sender.ts';

@@ -228,7 +228,7 @@ export class KernelProcess implements Kernel {
     return seq;
   }
 
-  /** Sends what pages ask for, as long as the kernel takes it. */
+  /** Sends the requests of pages, as long as the kernel takes them. */
   #sendWaiting(): void {
     const { sender } = this.#child;
     while (sender.isIdle && this.#waitingPages.length > 0) {

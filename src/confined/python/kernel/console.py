@@ -181,7 +181,7 @@ def _write_with_mimetype(write_long, channel):
 
 
 def _is_running_cells():
-    """Whether this is the main thread during a run of cells. After each cell the main thread sends what was printed, so the
+    """Whether this is the main thread during a run of cells. After each cell the main thread sends the printed text, so the
     traceback of a cell need not wake the writer."""
     return STATE.run_depth > 0 and threading.current_thread() is threading.main_thread()
 

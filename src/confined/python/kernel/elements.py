@@ -18,7 +18,7 @@ def install():
 
 
 def _update(self, value):
-    """Sets the value. A file that is missing is a sentence beside the element, and no traceback: no code of the notebook has failed."""
+    """Sets the value. A missing file is a sentence next to the element, not a traceback: no code of the notebook has failed."""
     STATE.updates += 1
     try:
         _set(self, value)

@@ -49,8 +49,8 @@ class Imagined:
 
 
 def _imagine(cell_id, code, graph):
-    """Returns a compiled cell in the state of one that was never run; None when its code does not parse, which is no
-    structural error: the run of the cell fails and reports it."""
+    """Returns a compiled cell in the state of one that was never run; None when its code does not parse, which is not a structural
+    error: the run of the cell fails and reports it."""
     present = graph.cells.get(cell_id)
     if present is None or present.code != code:
         try:

@@ -57,7 +57,7 @@ _PAGE = """\
 
 def chart_forms(mimetype: str, spec: Any) -> dict[str, str]:
     """
-    Returns forms of a chart beside its specification, by their media types. There are none for a media type that is not of Vega,
+    Returns forms of a chart in addition to its specification, by their media types. There are none for a media type that is not of Vega,
     and none in marimo, which draws charts without them.
     """
     match = _MIMETYPE.fullmatch(mimetype)

@@ -153,7 +153,7 @@ async function openPage(
     isLoading: () => awaited > 0,
     evaluate,
     async picture(cellId) {
-      // A browser draws only what is in view.
+      // A browser draws only the part of a page that is in view.
       const place = `(${PLACE_IN_VIEW})(${JSON.stringify(cellId)})`;
       const first = (await evaluate(place)) as Box | null;
       if (first === null) return undefined;

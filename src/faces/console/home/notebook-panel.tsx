@@ -20,7 +20,7 @@ interface PanelProps {
   readonly close: () => void;
 }
 
-/** The panel beside a notebook: the people in it, the cells that each has changed, and a conversation with its agent. */
+/** The panel next to a notebook: the people in it, the cells that each has changed, and a conversation with its agent. */
 export function NotebookPanel({ notebookId, place, presence, showCell, close }: PanelProps) {
   const { people, morePeople, changes } = presence;
   const labels = new Map(changes.flatMap(({ cells }) => cells.map(({ cellId, label }) => [cellId, label])));

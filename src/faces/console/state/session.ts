@@ -71,7 +71,7 @@ export async function resume(): Promise<void> {
   } catch (error) {
     const isUnknown = error instanceof ApiError && error.status === 401;
     if (isUnknown) sessionStorage.removeItem(KEY);
-    // Nobody has signed in with this browser yet, which is no failure.
+    // Nobody has signed in with this browser yet, which is not a failure.
     if (!isUnknown || token !== undefined)
       endedBecause.value = error instanceof Error ? error.message : String(error);
   }
