@@ -34,7 +34,7 @@ export const NODE_SETTINGS = {
     kind: choice('spread', 'workspace'),
     default: 'spread',
     description:
-      'On which node a kernel starts. `spread` means the one with most room in memory and processors. `workspace` means the one that has most kernels of its workspace, as long as it has room. Notebooks of one workspace that write the same SQLite file on a shared file system need `workspace`, and a node with room for all of them.',
+      'On which node a kernel starts. `spread` means the node with most room in memory and processors. `workspace` means the node that has most kernels of the workspace, as long as it has room. Notebooks of one workspace that write the same SQLite file on a shared file system need `workspace`, and a node with room for all of them.',
   }),
   nodesSecretFile: optional({
     env: 'TROUPE_NODES_SECRET_FILE',

@@ -60,7 +60,9 @@ export const UsageQuery = Type.Object(
 const ModelUsageSchema = Type.Object(
   {
     day: Type.String({ description: 'The UTC day on which the calls ended.' }),
-    userId: Type.String({ description: 'The user who sent the prompts. It may have left the workspace.' }),
+    userId: Type.String({
+      description: 'The user who sent the prompts. The user may have left the workspace.',
+    }),
     model: Type.String({ description: 'The model, with its provider.' }),
     inputTokens: Type.Integer({
       description: 'All input tokens, with those of `cacheReadTokens` and `cacheWriteTokens`.',

@@ -1271,7 +1271,7 @@ class ModelTestRequest(Struct):
 
 class ModelUsage(Struct):
     day: Annotated[str, Meta(description='The UTC day on which the calls ended.')]
-    user_id: Annotated[str, Meta(description='The user who sent the prompts. It may have left the workspace.')] = field(
+    user_id: Annotated[str, Meta(description='The user who sent the prompts. The user may have left the workspace.')] = field(
         name='userId'
     )
     model: Annotated[str, Meta(description='The model, with its provider.')]
