@@ -113,7 +113,7 @@ test('no room imports itself through other rooms, not even types', () => {
   assert.deepEqual(circular, []);
 });
 
-test('a room within a room loads code of those below it only', () => {
+test('a room within a room loads only code of rooms below it', () => {
   const wrong = Object.entries(FLOORS).flatMap(([room, line]) => {
     const inner = line.split(' ').map((name) => `src/${room}/${name}/`);
     const floorOf = (path: string) => inner.findIndex((folder) => path.startsWith(folder));

@@ -130,7 +130,7 @@ test('a chat completions server gets a text in place of each picture', async () 
   assert.ok(sent.includes('[1 image that you cannot see]'));
 });
 
-test('prompts without an answer between them are one message, for servers that want the roles to alternate', () => {
+test('consecutive prompts without an answer are sent as one message, because some servers want the roles to alternate', () => {
   const prompt = (text: string) => entry('user', [{ type: 'text', text }]);
   const messages = messagesOf(
     [prompt('One.'), prompt('Two.'), entry('assistant', [{ type: 'text', text: '' }]), prompt('Three.')],

@@ -74,7 +74,7 @@ test('pages of sums continue after their last one, across days, users and models
   );
 });
 
-test('the sums of one user are read without those of others', async (t) => {
+test('the sums of one user are read without the sums of others', async (t) => {
   const { store } = await temporaryStore(t);
   const use = new ModelUse(store, 0);
   for (let n = 0; n < 500; n++) use.add(WORKSPACE, `user-${n}`, 'local/m', CALL);

@@ -21,7 +21,7 @@ const textEntry = (chars: number) => entryOf({ type: 'text', text: 'x'.repeat(ch
 /** An entry whose JSON has this many bytes. */
 const entryOfBytes = (bytes: number) => textEntry(bytes - bytesOf(textEntry(0)));
 
-test('an entry of 512 KiB is streamed as it is, and a text of one with a byte more is cut to 64 KiB', () => {
+test('an entry of 512 KiB is streamed as it is, and the text of a longer entry is cut to 64 KiB', () => {
   const whole = entryOfBytes(512 * KIB);
   assert.equal(streamedEntry(whole), whole);
   const [part] = streamedEntry(entryOfBytes(512 * KIB + 1)).content;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { onUnawaitedFault, unawaited } from '#src/base/async/unawaited.ts';
 
-test('a rejection of a promise that nobody awaits is reported with its place, and one that resolves is not', async () => {
+test('a promise that nobody awaits is reported with its place if it rejects, and not if it resolves', async () => {
   const faults: unknown[] = [];
   using _listening = onUnawaitedFault((error, place) => faults.push([(error as Error).message, place]));
   unawaited(Promise.resolve(), 'test: resolved');

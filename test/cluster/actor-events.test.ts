@@ -175,7 +175,7 @@ test('an event of another worker is published once it is on disk there', async (
   await eventually('it is told', () => movesOf(events()).b);
 });
 
-test('when a worker dies, subscribers get an event that asks them to read the list again and cannot be resumed from', async (t) => {
+test('when a worker dies, subscribers get an event that asks them to read the list again, and a stream cannot be resumed from that event', async (t) => {
   const [home, other] = await startWorkers(t);
   home!.actors.spawn(box('a'), { id: 'a' });
   other!.actors.spawn(box('b'), { id: 'b' });

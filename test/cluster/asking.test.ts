@@ -45,7 +45,7 @@ test('a question to a worker that ends is over, and subscribers are notified of 
   ]);
 });
 
-test('the asking worker gets an error when another could not act, and that worker reports the reason', async (t) => {
+test('the asking worker gets an error when another worker could not act, and the other worker reports the reason', async (t) => {
   const { peers, faults } = await startTwoWorkers(t, () => []);
   const [first, second] = peers;
   const fault = new Error('it could not be done');

@@ -149,7 +149,7 @@ test('a worker that was starting when the last worker ended gets all slots once 
   assert.deepEqual(cluster.opsOf(3), ['table', 'admit']);
 });
 
-test('slots move from the worker with the most to the one with the fewest until each has its share', () => {
+test('slots move from the worker with most slots to the worker with fewest until each has its share', () => {
   const four = dealSlots([1, 2, 3, 4]);
   assert.equal(nextMove(four, [1, 2, 3, 4], new Set()), undefined);
   const three = withoutWorker(four, 4);
@@ -220,7 +220,7 @@ test('a stopped worker is killed at the second check, unless a terminal has cont
   assert.equal(goesOn, undefined);
 });
 
-test('a worker that waits without a heartbeat is killed after 700 ms, and one that works or waits for its disk after 10 s', () => {
+test('a worker without a heartbeat is killed after 700 ms, or after 10 s while it works or waits for its disk', () => {
   const waits = lookUntil(
     new WorkerWatch(),
     () => 'S',

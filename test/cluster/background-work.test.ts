@@ -17,7 +17,7 @@ const homeOf = (workspaceId: string) => (workspaceId.endsWith('b') ? 1 : 0);
 
 const thing = (workspaceId: string, id: string, home?: string) => ({ kind: 'thing', workspaceId, home, id });
 
-test('each worker removes deleted records of its own workspaces, and later those of a dead worker', async (t) => {
+test('each worker removes deleted records of its own workspaces, and later the deleted records of a dead worker', async (t) => {
   const { store } = await temporaryStore(t);
   const [first, second] = testCluster(2, homeOf);
   const removed: string[] = [];
@@ -45,7 +45,7 @@ test('each worker removes deleted records of its own workspaces, and later those
   for (const removals of [own, other]) removals![Symbol.dispose]();
 });
 
-test('each worker removes records of its own notebooks only, and later also those of a dead worker', async (t) => {
+test("each worker removes records of its own notebooks only, and later also records of a dead worker's notebooks", async (t) => {
   const { store } = await temporaryStore(t);
   const [first, second] = testCluster(2, (_, id = '') => homeOf(id));
   const removed: string[] = [];
@@ -98,7 +98,7 @@ test('a removal noted by a failed deletion is not carried out, and very many not
   removals[Symbol.dispose]();
 });
 
-test('a sweep of idempotency records skips those of other workers, however many there are', async (t) => {
+test('a sweep of idempotency records skips the records of other workers, however many there are', async (t) => {
   const { store } = await temporaryStore(t);
   const clock = { ms: 1_000_000 };
   const [first, second] = testCluster(2, homeOf);

@@ -72,7 +72,7 @@ test('a rotation in one worker makes every worker seal the records of its own wo
   assert.deepEqual([...a.store.listKeys(keyChecks, SYSTEM, [], 10)], [[active]]);
 });
 
-test('a key that seals a record of any workspace cannot be deleted, and a deleted one is gone in every worker', async (t) => {
+test('a key that seals a record of any workspace cannot be deleted, and a deleted key is gone in every worker', async (t) => {
   const { file, a, b } = await open(t);
   await seal(b, 'ws_b', 1);
   const before = a.keys.ring.active;

@@ -46,7 +46,7 @@ test('a single console entry and a list of entries both become lists, and an emp
   assert.deepEqual(consoles, [[entry], [entry, entry], []]);
 });
 
-test('a message has a hundred console entries at most, and one with several is the last of its group', () => {
+test('a message has a hundred console entries at most, and a message with several entries is the last of its group', () => {
   const entry = { channel: 'stdout', mimetype: 'text/plain', data: 'x', timestamp: 1 };
   const withEntries = (count: number) => ({
     ...CELL_OP,

@@ -369,7 +369,7 @@ for (const [user, without, settings] of TRIES) {
         return missing.size === 0;
       });
       const answers = new Map<string, string>();
-      void askAgain(server, missing, answers); // more conversions follow, so that one is running whenever the test looks
+      void askAgain(server, missing, answers); // more conversions follow, so that a conversion is running whenever the test looks
       await work.catch((error: Error) => {
         const names = [...missing].map((role) => `${role} (${answers.get(role) ?? 'no answer'})`).join();
         missing.clear();

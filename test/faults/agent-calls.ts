@@ -161,7 +161,7 @@ async function living<T>(victim: Victim, use: (client: Client) => Promise<T>): P
   }
 }
 
-/** Opens one conversation that works in a notebook, and one that only queries. */
+/** Opens one conversation that works in a notebook, and another that only queries. */
 async function openSessions(client: Client, port: number): Promise<Readonly<Record<Tool, string>>> {
   const { id: notebookId } = await client.notebooks.create();
   const { environmentId } = await client.executionEnvironments.create();

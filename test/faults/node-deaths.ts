@@ -328,7 +328,7 @@ async function answered<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Returns the names of the kernels that have written. Throws when one wrote again after another one had begun. */
+/** Returns the names of the kernels that have written. Throws when a kernel wrote again after another kernel had begun. */
 function readBeats(path: string): Set<string> {
   const seen = new Set<string>();
   let last = '';

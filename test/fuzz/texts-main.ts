@@ -1,6 +1,6 @@
 /**
  * `npm run fuzz:texts` sends bad texts to a server of its own: each kind of `bad-texts.ts` in each place of `text-places.ts`. It prints the
- * longest times for which the event loop did nothing else, in processor time of its thread, and fails when one is above the limit, on a
+ * longest times for which the event loop did nothing else, in processor time of its thread, and fails when a time is above the limit, on a
  * status of 500, on a request without an answer, and on an error in the server's log.
  */
 import { randomInt } from 'node:crypto';

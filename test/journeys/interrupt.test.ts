@@ -81,7 +81,7 @@ test('interrupting a session ends the call of an agent in it, and the prompt con
   await notebook.close();
 });
 
-test('interrupting does not wake a sleeping session, and a closed or unknown one refuses it', async () => {
+test('an interrupt does not wake a sleeping session, and is refused by a closed or unknown session', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await client.notebookSessions.hibernate(notebook.id);
   assert.equal((await interrupt(notebook.id)).status, 'idle');

@@ -43,7 +43,7 @@ test('a session that nobody uses is put to sleep and leaves memory', (t) => {
   assert.deepEqual(sweep(t, { isLive: true, isResident: true }), ['hibernate', 'forget nb_1']);
 });
 
-test('a session whose actor is not in memory is not restored to be put to sleep', (t) => {
+test('a session that is not in memory is not restored only to be put to sleep', (t) => {
   assert.deepEqual(sweep(t, { isLive: false, isResident: true }), ['forget nb_1']);
   assert.deepEqual(sweep(t, { isLive: false, isResident: false }), ['forget nb_1']);
 });

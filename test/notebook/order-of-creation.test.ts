@@ -9,7 +9,7 @@ import { addWorkspaces, temporaryStore } from '#test/support/store/temporary-sto
 const HOME = 'ws_home' as WorkspaceId;
 const LARGE = Array.from({ length: 2000 }, (_, n) => ({ cell_id: `c${n}`, code: 'x = 1\n'.repeat(500) }));
 
-test('paging the notebooks misses none whose creation takes long', async (t) => {
+test('paging the notebooks misses no notebook whose creation takes long', async (t) => {
   const { store } = await temporaryStore(t);
   addWorkspaces(store, HOME);
   const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });

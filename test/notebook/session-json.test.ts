@@ -55,7 +55,7 @@ test('the JSON of a session shows each change at once', (t) => {
   }
 });
 
-test('a record whose JSON is long is not kept, and a very long one is returned as it is', (t) => {
+test('a record whose JSON is long is not kept, and a very long record is returned as it is', (t) => {
   const { json, live, parts } = openSession(t);
   for (let i = 0; i < 200; i++) live.view.add(`cell-${i}`, '', {});
   const first = json.of(live, parts());

@@ -9,7 +9,7 @@ const folder = mkdtempSync(join(tmpdir(), 'troupe-tree-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 const tree = join(folder, 'trees/debian');
 
-/** Asserts that no tree can be made with the programs in `path`, and that nothing of one is left. */
+/** Asserts that no tree can be made with the programs in `path`, and that no part of a tree is left. */
 async function assertUnavailable(path: string, reason: RegExp, limitS = 60): Promise<void> {
   await assert.rejects(DebianTree.make(tree, { path, limitS }), (error) => {
     assert.ok(error instanceof TreeUnavailable);

@@ -48,7 +48,7 @@ const ALONE = /^\/\/ runs alone: \S/m;
 const LIKE_MARK = /^\/\/ (?:tier\b|own \w+(?: \w+)?:|runs alone\b).*/gm;
 const IMPORT = /(?:from|import|import\() ?'(#test\/|\.{1,2}\/)([^']+\.ts)'/g;
 
-/** Returns all test files of the checkout at `root`. Throws when one has a mark that cannot be read. */
+/** Returns all test files of the checkout at `root`. Throws when a file has a mark that cannot be read. */
 export function testFiles(root: string): TestFile[] {
   const graph = new ImportGraph(root);
   const typed = filesBelow(root, 'test', /\.test\.ts$/).map((path): TestFile => {

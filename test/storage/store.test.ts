@@ -216,7 +216,7 @@ test('closing a store commits a turn that expects a later write', async (t) => {
   assert.deepEqual(listed(await stores.reopen()), { p1: 'cat' });
 });
 
-test('closing a store commits all all earlier writes', async (t) => {
+test('closing a store commits all earlier writes', async (t) => {
   const stores = await temporaryStore(t);
   stores.store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
   void stores.store.durable()?.then(() => stores.store.write((tx) => tx.put(pets, 'dog', 'ws_1', 'p2')));

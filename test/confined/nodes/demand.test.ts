@@ -5,7 +5,7 @@ import { type Load, machinesWanted, RecentMost } from '#src/confined/nodes/deman
 const bounds = { min: 0, max: 10 };
 const load: Load = { live: 0, waiting: 0, capacity: 20, usable: 0, starting: 0 };
 
-test('machines are wanted for all kernels, and one more', () => {
+test('one machine more is requested than all kernels need', () => {
   for (const [live, machines] of [
     [1, 2],
     [20, 2],

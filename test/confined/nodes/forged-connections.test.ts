@@ -360,7 +360,7 @@ test('a node that is removed while its certificate is renewed is not in the list
   line.say({ op: 'renew', request });
   assert.equal((await line.next()).op, 'ended');
   set({ value: authority });
-  for (let n = 0; n < 10; n++) await certify(opened, 'other', false); // which takes longer than the one certificate
+  for (let n = 0; n < 10; n++) await certify(opened, 'other', false); // this takes longer than making one certificate
   assert.deepEqual(nodes.list(), []);
   const again = await Line.open(t, opened, credentials);
   again.say(offer());

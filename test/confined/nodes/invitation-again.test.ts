@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { invite, startNode, startServerOfNodes } from '#test/support/kernel-node.ts';
 
-test('a node whose unit names the invitation joins again at each restart, also with one that is of no use', async (t) => {
+test('a node whose unit names the invitation joins again at each restart, even if the invitation has become useless', async (t) => {
   const server = await startServerOfNodes(t);
   const settings = { TROUPE_NODE_INVITATION: await invite(server) };
   const first = startNode(t, { name: 'one', settings });

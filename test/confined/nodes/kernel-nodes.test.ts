@@ -65,7 +65,7 @@ test('a kernel runs on a node as it would on the machine of the server', async (
   await events[Symbol.asyncDispose]();
 });
 
-test('with three workers, kernels connect to the worker of their session, and a worker that dies takes only its own along', async (t) => {
+test('with three workers, kernels connect to the worker of their session, and a worker that dies takes only its own kernels along', async (t) => {
   const server = await startServerOfNodes(t, { TROUPE_WORKERS: '3' });
   await joinNode(t, server, 'one');
   const isOfFirst = ({ id }: OpenNotebook) => slotOf(OWNER.workspaceId, id) % 3 === 0; // slots are dealt out in turn
@@ -180,7 +180,7 @@ test('an invitation works once', async (t) => {
   assert.match(second.said.join(' '), /The invitation is not valid: it works once/);
 });
 
-test('a node is not enrolled at a server with another authority than that of the invitation', async (t) => {
+test('a node is not enrolled at a server whose authority differs from that of the invitation', async (t) => {
   const [server, other] = await Promise.all([startServerOfNodes(t), startServerOfNodes(t)]);
   const { code } = await server.client.nodes.invite();
   const { port } = await other.client.nodes.invite();

@@ -68,7 +68,7 @@ test('a node joins with the secret, comes back after a restart of the server, an
   await eventually('the node is forgotten', async () => (await again.client.nodes.list()).items.length === 0);
 });
 
-test('a machine with a wrong secret is refused, and one without the authority of the server does not send the secret', async (t) => {
+test("a machine with a wrong secret is refused, and a machine without the server's authority does not send the secret", async (t) => {
   const file = secretFile(t);
   const server = await startServerOfNodes(t, { TROUPE_NODES_SECRET_FILE: file });
   const { port } = await server.client.nodes.invite();

@@ -56,7 +56,7 @@ test('a kernel starts on the node with the most free memory, minus the memory th
   assert.equal(choose([node('a'), claimed], 'spread')?.name, 'a');
 });
 
-test('a node is full at its capacity, and one kernel before that it is not', () => {
+test('a node is full at its capacity, and not yet full one kernel before that', () => {
   assert.equal(choose([node('a', { kernels: 9 })], 'spread')?.name, 'a');
   assert.equal(choose([node('a', { kernels: 10 })], 'spread'), undefined);
 });

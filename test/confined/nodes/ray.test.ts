@@ -222,7 +222,7 @@ test('a job that fails is shown with the last line of its log, and another one f
   await eventually('no problem', () => engine.problem === null);
 });
 
-test('jobs of an earlier process of this server are ended, and those of others are not', async (t) => {
+test('jobs of an earlier process of this server are ended, and jobs of other servers are not', async (t) => {
   const earlier = (id: string, status: string): StandInJob => ({
     submission_id: id,
     entrypoint: '',

@@ -98,7 +98,7 @@ class Frames:
 
 
 class Host:
-    """A running zygote with a directory for its sockets and one for its kernels' files."""
+    """A running zygote with a directory for its sockets and a directory for its kernels' files."""
 
     def __init__(self, preload="", env=None, python=sys.executable, parent=()):
         self.directory = tempfile.mkdtemp(prefix="kernel-host-")

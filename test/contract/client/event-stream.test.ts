@@ -232,7 +232,7 @@ test("an abort ends the stream with the signal's reason, while reading and while
   }
 });
 
-test('a timeout to which only the options refer ends the stream, whatever is collected meanwhile', async (t) => {
+test('a timeout signal that only the options refer to ends the stream, even after a garbage collection', async (t) => {
   const { client } = await serve(t, stream(frame('1', 'a'), hold));
   const events = client.followEvents('/e', { signal: AbortSignal.timeout(200) });
   assert.equal((await events.next()).value?.type, 'a');

@@ -88,7 +88,7 @@ test('when the answer to the upload of a new file is lost, the call rejects with
   assert.equal(Buffer.from((await server.client.files.get('only-new.txt')).bytes).toString(), 'new');
 });
 
-test('a PUT, a DELETE and a POST whose answers were lost take effect once, and resolve', async (t) => {
+test('when the answers to a PUT, a DELETE and a POST are lost, they take effect once, and resolve', async (t) => {
   const troupe = await clientThrough(t, { answer: /^(PUT|DELETE|POST)/ });
   await troupe.files.put('lost.txt', new TextEncoder().encode('kept'));
   assert.equal(Buffer.from((await server.client.files.get('lost.txt')).bytes).toString(), 'kept');
@@ -102,7 +102,7 @@ test('a PUT, a DELETE and a POST whose answers were lost take effect once, and r
   );
 });
 
-test('a session whose closing lost its answer is closed, and the call resolves', async (t) => {
+test('when the answer to the closing of a session is lost, the session is closed and the call resolves', async (t) => {
   const notebook = await openNotebook(server, { one: '1' });
   const troupe = await clientThrough(t, { answer: /^DELETE/ });
   await troupe.notebookSessions.close(notebook.id);

@@ -41,7 +41,7 @@ test('a server that accepts connections and never answers ends `open` after one 
   await eventually('the request is given up', () => held() === 0);
 });
 
-test('a response that begins and falls silent ends, and one that goes on does not', async (t) => {
+test('a response that falls silent ends, and a response that goes on does not', async (t) => {
   const { troupe, held } = await serve(t, ({ url }, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.write(' ');

@@ -13,7 +13,7 @@ import { eventually } from '#test/support/processes.ts';
 import type { Owner } from '../listening.ts';
 import { type Asked, ask, type ProbeFixture, type Result } from '../probe-fixture.ts';
 
-/** Members of a connection that differ from those of one that works. */
+/** Members of a connection that differ from the members of a working connection. */
 export type Overrides = Readonly<Record<string, unknown>>;
 
 /** The reason why a rule cannot apply to a vendor. */
@@ -121,7 +121,7 @@ export interface Rules {
   readonly cancelled: string;
   /** A statement that does not end, whose acceptance the stand-in can hold back. */
   readonly cancelledEarly: string | Cannot;
-  /** A statement that ends by itself, and one that fails. */
+  /** A statement that ends by itself, and a statement that fails. */
   readonly endsByItself: readonly [string, string] | Cannot;
   /** A statement that gives some rows and then is cut off. */
   readonly lost: string | Cannot;

@@ -62,7 +62,7 @@ function answer({ method, path, headers, body }: StandInRequest, link: string): 
   return { body: { statement_id: statement, status: { state: 'PENDING' } } };
 }
 
-/** Returns the state of a statement, with a link to its rows, or the link to a later chunk; nothing for one that never comes. */
+/** Returns the state of a statement, with a link to its rows, or the link to a later chunk; nothing for a chunk that never comes. */
 function stateOf(path: string, link: string): StandInAnswer | undefined {
   const [, sql = '', chunk] = /\/statements\/([^/]+)(?:\/result\/chunks\/(\d+))?$/.exec(path) ?? [];
   const isPartial = resultOf(sql)?.isPartial === true;

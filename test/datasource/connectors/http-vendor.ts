@@ -83,7 +83,7 @@ export interface StandInResult {
 
 /** The number of rows of `SELECT many`. */
 const MANY = 2500;
-/** Long names of column types. A reader whose cost grows with the square of the length would take hours for one of them. */
+/** Long names of column types. A reader whose cost grows with the square of the length would take hours for one such name. */
 export const LONG_TYPES = [')', '(', 'a(', ' ', '\n(', '0', 'Nullable(', 'LowCardinality'].flatMap((unit) =>
   ['x', '\n'].map((end) => unit.repeat(1e6 / unit.length) + end),
 );

@@ -119,13 +119,13 @@ test('read-only mode is restored after a statement has lifted it', { skip }, asy
   await assert.rejects(ask(session, 'CREATE TABLE troupe_x (a int)'), { category: 'query' });
 });
 
-test('a whole float is divided as a float, like an integer', { skip }, async (t) => {
+test('a whole float and an integer are divided as floats', { skip }, async (t) => {
   const session = await probeFixture(t).open(mariadbConnection());
   const { rows } = await ask(session, 'SELECT ? / 4, ? / 4', { parameters: [2, 2n] });
   assert.deepEqual(rows, [[0.5, 0.5]]);
 });
 
-test('a procedure with several results is refused, and one with a single result is not', {
+test('a procedure with several results is refused, and a procedure with a single result is not', {
   skip,
 }, async (t) => {
   const owner = await probeFixture(t).open(mariadbConnection());

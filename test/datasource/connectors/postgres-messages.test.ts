@@ -53,7 +53,7 @@ test('wherever the bytes are split, the result is the same whole messages', () =
   }
 });
 
-test('a message of the largest size is accepted, and one with a byte more is rejected before it has arrived', () => {
+test('a message of the largest size is accepted, and a message of a byte more is rejected before it has arrived', () => {
   for (const [bytes, taken] of [
     [100, true],
     [101, false],

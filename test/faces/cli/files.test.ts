@@ -65,7 +65,7 @@ test('files and whole folders are uploaded, listed, downloaded and deleted', asy
   assert.equal((await shell.troupe(['files', 'put', '/etc/hostname'])).exitCode, 2);
 });
 
-test('a download to a pipe equals the file byte for byte, and one that breaks off does not replace the local file', async () => {
+test('a download to a pipe equals the file byte for byte, and a download that breaks off does not replace the local file', async () => {
   const bytes = Buffer.from([0, 255, 254, 13, 10, 27, 0x80]);
   await client.files.put('binary.bin', bytes);
   const command = `'${process.execPath}' '${MAIN}' files get binary.bin -o - > piped.bin`;

@@ -93,7 +93,7 @@ test('versions of a notebook are listed with their authors, shown, and restored'
   assert.match(second, /"second"/);
 });
 
-/** Writes a Jupyter notebook with a cell that has the tag `parameters`, and one that uses it. */
+/** Writes a Jupyter notebook with a cell that has the tag `parameters`, and a cell that uses its names. */
 function writeMill(name: string, parameters: string, use: string): void {
   const cell = (source: string, tags: readonly string[]) => ({
     cell_type: 'code',

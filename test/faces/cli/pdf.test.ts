@@ -117,7 +117,7 @@ test('the browser has no capabilities, gains none, and cannot leave its root', {
   assert.match(seen, /NoNewPrivs:\t1/);
 });
 
-test('the browser of an ordinary user is confined as that of root', {
+test('the browser of an ordinary user is as confined as the browser of root', {
   skip: canShutIn && process.getuid?.() === 0 ? false : 'only root can act as another user',
 }, () => {
   const browser = standIn(

@@ -50,7 +50,7 @@ test('an unclosed HTML element does not swallow the rest of the page', () => {
     assert.equal(safeHtml(html), safe);
 });
 
-test('a page within the page is kept sandboxed when it is embedded, and left out when it is elsewhere', () => {
+test('an embedded page is kept in a sandbox, and a page at another address is left out', () => {
   const inner = '<meta http-equiv="refresh" content="0;url=https://evil.example/"><b>static</b>';
   const frame = `<iframe src="https://evil.example" height="40" sandbox="allow-top-navigation" srcdoc="${inner.replaceAll('"', '&quot;')}">`;
   assert.equal(

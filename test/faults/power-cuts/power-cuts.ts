@@ -60,7 +60,7 @@ interface Promises {
   writeMore(store: Store): Promise<void>;
 }
 
-/** Makes the cuts. Throws when one has lost something, and keeps its files then. */
+/** Makes the cuts. Throws when a cut has lost something, and keeps the files of that cut then. */
 export async function drivePowerCuts(options: PowerCutOptions): Promise<PowerCutReport> {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-power-cuts-'));
   const recorder = compileRecorder(folder);

@@ -94,7 +94,7 @@ test('a body with another media type, or without one, is refused', async () => {
   }
 });
 
-test('a body beyond the limit is refused before it is read, and one below it is accepted', async () => {
+test('a body beyond the limit is refused before it is read, and a body below it is accepted', async () => {
   const notebookOf = (bytes: number) =>
     JSON.stringify({ serialization: { cells: [{ cell_id: 'a', code: 'x'.repeat(bytes) }] } });
   const limit = 16 * 1024 * 1024;
@@ -233,7 +233,7 @@ test('a valid request id of the caller is returned, and any other is replaced', 
   assert.equal((refused.body as { requestId: string }).requestId, 'mine');
 });
 
-test('a problem has all members of RFC 9457 and those of this API', async () => {
+test('a problem has all members of RFC 9457 and the members of this API', async () => {
   const { contentType, body, headers } = await server.request('GET', `/api/v3/runs/nothing?x=1`);
   assert.equal(contentType, 'application/problem+json');
   assert.deepEqual(body, {

@@ -157,7 +157,7 @@ test('signing out everywhere ends all sessions of the user in every worker, with
   assert.deepEqual([found.length, found[0]?.userId], [1, 'una']);
 });
 
-test('a session that is bound to a workspace ends only those that are bound to it', async () => {
+test('signing out everywhere from a session that is bound to a workspace ends only the sessions bound to that workspace', async () => {
   const wanda = await addMember(server, 'wanda', 'editor'); // the token of another member is bound to the workspace
   const second = await server.client.workspaces.create({ name: 'Of another kind' });
   const elsewhere = server.clientOf({ token: OWNER.token, workspaceId: second.id });

@@ -144,7 +144,7 @@ test('a slow client gets a large file whole', async () => {
   assert.equal(digest.digest('hex'), hash(content));
 });
 
-test('a body without a length is stored, one that is too large is refused, and one that breaks off leaves nothing', async () => {
+test('a body without a length is stored, a body that is too large is refused, and a body that breaks off leaves nothing', async () => {
   const stream = new ReadableStream<Uint8Array>({
     start(controller) {
       for (let i = 0; i < 20; i++) controller.enqueue(Buffer.alloc(100_000, 65 + i));

@@ -200,7 +200,7 @@ test('old runs of notebooks at home in another worker are left to that worker', 
     assert.equal(runs.reader.exists(workspaceId!, runId), session.endsWith('b'), session);
 });
 
-test('each worker notes how far it has deleted outputs, so no worker deletes or skips those of another', async (t) => {
+test('each worker notes how far it has deleted outputs, so no worker deletes or skips outputs of another', async (t) => {
   const settings = { keepOutputsDays: 7 };
   const first = await open(t, settings, ownsFirst);
   const [workspaceId] = WORKSPACES;

@@ -202,7 +202,7 @@ for (const workers of ['1', '3']) {
   });
 }
 
-test('a workspace whose entries arrive faster than the receiver takes them does not delay those of others', async (t) => {
+test('a workspace whose entries arrive faster than the receiver takes them does not delay the entries of others', async (t) => {
   const { note, store, log } = await start(t);
   await note(4);
   const trail = new AuditTrail(store);

@@ -16,7 +16,7 @@ test('a caller is found by its token and its workspace, until it is forgotten', 
   assert.equal(cache.find('token', 'lab'), undefined);
 });
 
-test('no more callers are kept than the limit, and those of the oldest token are dropped first', () => {
+test('no more callers are kept than the limit, and the callers of the oldest token are dropped first', () => {
   const cache = new CallerCache(3);
   for (const workspace of ['home', 'lab']) cache.keep('first', workspace, callerIn(workspace));
   cache.keep('second', 'home', callerIn('home'));

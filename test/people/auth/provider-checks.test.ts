@@ -64,7 +64,7 @@ test('a provider with too many requests is asked nothing for the time that it na
   checks[Symbol.dispose]();
 });
 
-test('a provider is left alone for the time in Retry-After, for 30 s without one, and for five minutes at most', async (t) => {
+test('a provider is left alone for the time in Retry-After, for 30 s without that header, and for five minutes at most', async (t) => {
   let answer: [number, Record<string, string>] = [500, {}];
   const server = http.createServer((_, res) => res.writeHead(...answer).end());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

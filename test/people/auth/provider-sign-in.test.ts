@@ -5,7 +5,7 @@ import { ProviderSignIn, type ProviderSignInOptions } from '#src/people/auth/pro
 const CALLBACK = new URL('http://localhost/sign-in/callback');
 const ATTEMPT = { state: 's', nonce: 'n', verifier: 'v' };
 
-test('answers from one address leave places at the identity provider for those of others', async () => {
+test('answers from one address leave places at the identity provider for answers from others', async () => {
   const asked: string[] = [];
   const waiting: Promise<unknown>[] = [];
   const provider: Partial<ProviderSignInOptions['provider']> = {

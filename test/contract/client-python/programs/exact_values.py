@@ -1,4 +1,4 @@
-"""Types of data frames, copies of exceptions, and charts for Jupyter. Raises an `AssertionError` when one is wrong. Needs no server."""
+"""Types of data frames, copies of exceptions, and charts for Jupyter. Raises an `AssertionError` when a value is wrong. Needs no server."""
 
 import copy
 import datetime
