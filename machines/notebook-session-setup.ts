@@ -227,7 +227,7 @@ export const notebookSessionSetup = setup({
     announceClosed: emit(({ context }) => closedNotice(context)),
     /** Ends the run's record or returns the call's result; does nothing when there is no work. */
     endWork: unprovided('endWork') as (_: { context: SessionContext }, end: WorkEnd) => void,
-    /** Closes, in this turn, the conversation that is bound to the session, if one is open. */
+    /** Closes, in this turn, the conversation that is bound to the session, if it is open. */
     closeBound: unprovided('closeBound') as (_: { context: SessionContext }) => void,
     /** Detaches the session from its environment. */
     release: unprovided('release') as (_: { context: SessionContext }) => void,

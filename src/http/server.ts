@@ -139,7 +139,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return server;
 }
 
-/** Returns the prepared routes. Throws when one is misdeclared. */
+/** Returns the prepared routes. Throws when a route is misdeclared. */
 function prepare(routes: readonly Route[], { auth, metrics }: HttpContext): PreparedRoute[] {
   const declared = new Set<string>();
   return routes.map((route) => {

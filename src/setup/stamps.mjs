@@ -32,7 +32,7 @@ export function digest(...texts) {
   return hash.digest('hex');
 }
 
-/** Returns a digest of the paths, sizes and times of files. It changes when one of them is added, removed or written. */
+/** Returns a digest of the paths, sizes and times of files. It changes when a file is added, removed or written. */
 export function fingerprint(root, files) {
   return digest(
     ...files.map((file) => {

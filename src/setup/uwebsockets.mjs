@@ -165,7 +165,7 @@ function isWritable(root) {
   }
 }
 
-/** Whether the version of glibc, such as 2.36, is older than one that begins with `GLIBC_`. */
+/** Whether the version of glibc, such as 2.36, is older than a version that begins with `GLIBC_`. */
 function isOlder(version, than) {
   const minor = (text) => Number(text.split('.')[1]);
   return minor(version) < minor(than);

@@ -169,7 +169,7 @@ class DeltaDeduplicator {
     if (known < text.length) this.#passOn(kind, text.slice(known));
   }
 
-  /** Passes whole characters on: a vendor may send the halves of one in two pieces. */
+  /** Passes whole characters on: a vendor may send the halves of a character in two pieces. */
   #passOn(kind: PieceKind, text: string): void {
     const whole = this.#half[kind] + text;
     this.#half[kind] = /[\ud800-\udbff]$/.exec(whole)?.[0] ?? '';

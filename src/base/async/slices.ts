@@ -1,8 +1,7 @@
 /**
  * Divides long work into slices, so that it does not block the event loop. All such work of the
  * process shares one slice in each turn, so more work does not delay other code for longer. The
- * owners of the work, which are workspaces, have the slice in turns, so the work of one does not
- * wait for all the work of another.
+ * owners of the work, which are workspaces, have the slice in turns, so the work of one owner does not wait for all the work of another.
  */
 
 /**
@@ -17,7 +16,7 @@ const SLICE_MS = 4;
 /** Works until the slice ends. Returns whether the work is over. */
 type Slice = (endMs: number) => boolean;
 
-/** The owner of work that is done for no workspace, or for one that the caller does not know. */
+/** The owner of work that is done for no workspace, or for a workspace that the caller does not know. */
 const NOBODY = '';
 
 /** The work that waits, by its owner. The first owner has the next slice. */

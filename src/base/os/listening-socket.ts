@@ -101,7 +101,7 @@ export interface InheritedListener {
    * opened the other one.
    */
   replace(descriptor: number): void;
-  /** Puts a socket from which nothing can be accepted there. */
+  /** Occupies the address with a socket that accepts no connections. */
   silence(descriptor: number): void;
   /** Returns the descriptor of this process that listens at a port of 127.0.0.1. */
   find(port: number): number;

@@ -1,5 +1,5 @@
 /**
- * Spans of the server's work, for an OTLP receiver. There is a tracer only when one is configured, so that tracing
+ * Spans of the server's work, for an OTLP receiver. There is a tracer only when a receiver is configured, so that tracing
  * costs nothing otherwise: callers hold `Tracer | undefined`. A trace that begins here is sampled by chance; one that a
  * client began is recorded if the client records it.
  */

@@ -45,7 +45,7 @@ export class Assignment implements Disposable {
 
   /**
    * Returns the table with which a worker begins. It gives slots only to one of the first workers,
-   * or to a worker that is the only one.
+   * or to the only worker.
    */
   tableFor(worker: WorkerProcess): SlotTable {
     if (this.#table.workers.length === 0) {

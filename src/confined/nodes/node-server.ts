@@ -54,7 +54,7 @@ export class Strangers {
     });
   }
 
-  /** Forgets a connection: a closed one, or one of a node whose first line was accepted. */
+  /** Forgets a connection that has closed, or whose first line was accepted. */
   release(address: string, port: number): void {
     this.#forget(`${address} ${port}`);
   }

@@ -115,7 +115,7 @@ function tagOf({ id, revision }: { readonly id: string; readonly revision: numbe
   return versionTag(`${id}.${revision}`);
 }
 
-/** Returns 200 for a test that succeeded and 400 for one that failed, with the same body. */
+/** Returns 200 for a test that succeeded and 400 for a test that failed, with the same body. */
 function probeReply(probe: ConnectionTest): JsonReply<ConnectionTest> {
   return json(probe.ok ? 200 : 400, probe);
 }

@@ -1,7 +1,7 @@
 /**
  * The known state of an open notebook's cells: the document, and the kernel's reports about each
  * cell. It is pure state: it applies the kernel's messages and never asks the kernel. It outlives
- * kernels; `kernelLost` notes that one is gone.
+ * kernels; `kernelLost` notes that a kernel is gone.
  */
 import type {
   BridgeDone,

@@ -1,6 +1,6 @@
 /**
- * Notebooks that are being created. Large ones are written in slices, and lists page by id: if a notebook were stored after one
- * with a greater id, a reader that already has the page with that one would miss it.
+ * Notebooks that are being created. Large ones are written in slices, and lists page by id: if a notebook were stored after another
+ * notebook with a greater id, a reader that already has the page with the other notebook would miss it.
  */
 
 import { atOnce, inSlices } from '#src/base/async/slices.ts';

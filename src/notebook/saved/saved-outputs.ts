@@ -175,8 +175,8 @@ export function widgetsOf(store: Store, workspaceId: WorkspaceId, notebookId: st
 }
 
 /**
- * Returns the saved outputs of all cells, by their ids, in steps: each reads up to a hundred outputs, or one that is large. A
- * damaged one is left out.
+ * Returns the saved outputs of all cells, by their ids, in steps: each step reads up to a hundred outputs, or one large output. A
+ * damaged output is left out.
  */
 export function* readOutputs(
   store: Store,

@@ -27,7 +27,10 @@ export interface EndingSessionsOptions {
   readonly ends: SessionEnds;
   /** Returns whether this worker makes all decisions about a session. */
   readonly owns: (workspaceId: string, sessionId: string) => boolean;
-  /** Closes an environment, in a shared turn. Throws the refusal of one that others are attached to, or that is closed. */
+  /**
+   * Closes an environment, in a shared turn. Throws the refusal when other sessions are attached to the environment, or when it is
+   * closed.
+   */
   readonly closeEnvironment: (workspaceId: WorkspaceId, environmentId: string) => void;
   readonly log: Pick<Log, 'info' | 'error'>;
 }

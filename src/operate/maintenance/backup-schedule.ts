@@ -90,8 +90,8 @@ export class BackupSchedule implements AsyncDisposable {
   }
 
   /**
-   * Makes a backup when the newest one is older than the interval, or an increment when one is due. Resolves when it is made, or
-   * when none is due; never rejects.
+   * Makes a backup when the newest backup is older than the interval, or an increment when an increment is due. Resolves when it is
+   * made, or when nothing is due; never rejects.
    */
   look(): Promise<void> {
     if (this.#options.isResponsible?.() === false) return Promise.resolve();
@@ -123,7 +123,7 @@ export class BackupSchedule implements AsyncDisposable {
   }
 
   /**
-   * Opens a file in the directory. A file system that hangs, such as one of a server that is gone, fails nothing: a backup would
+   * Opens a file in the directory. A file system that hangs, such as that of a server that is gone, causes no error: a backup would
    * wait for it, and nobody would know. At most one probe waits, because each holds a thread of Node.js' pool.
    */
   async #probe(): Promise<void> {

@@ -63,7 +63,7 @@ async function copyChecked(from: string, to: string): Promise<number> {
   );
 }
 
-/** Returns how many records there are. Throws `OperatorError` when one is damaged. */
+/** Returns how many records there are. Throws `OperatorError` when a record is damaged. */
 function soundRecords(store: StoreReader): number {
   let count = 0;
   for (const { key, problem } of store.checkAll()) {

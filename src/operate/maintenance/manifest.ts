@@ -29,8 +29,8 @@ export interface Manifest {
 export const MANIFEST_FILE = 'manifest.json';
 
 /**
- * Returns the manifest of the backup in `directory`. Throws `OperatorError` when there is no
- * manifest, or one of a newer release.
+ * Returns the manifest of the backup in `directory`. Throws `OperatorError` when there is no manifest, or the manifest is of a
+ * newer release.
  */
 export function readManifest(directory: string): Manifest {
   const path = join(directory, MANIFEST_FILE);

@@ -1,7 +1,7 @@
 /**
  * Takes damaged records out of a store one by one, so that one bad sector does not cost all changes
- * since the last backup. Each record is replaced by the record in a backup, if one is given and has
- * it, or dropped. The damaged bytes are kept.
+ * since the last backup. Each record is replaced by the record in a backup, if a backup is given and has the record, or dropped.
+ * The damaged bytes are kept.
  */
 import { mkdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';

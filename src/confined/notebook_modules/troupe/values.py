@@ -45,7 +45,7 @@ class RowReader:
     """Reads the rows of one result, as tuples. A value that Python cannot hold, such as a date before year 1, stays text."""
 
     def __init__(self, kinds):
-        """`kinds`: the types of the columns; BY_CELL for one whose cells each say what they are."""
+        """`kinds`: the types of the columns; BY_CELL for a column whose cells each have a type of their own."""
         self._kinds = kinds
         self.mixed = set()  # the indexes of columns in which a value stayed text
         columns = tuple((TYPES[kind] | None) if kind in TYPES else Any for kind in kinds)

@@ -82,7 +82,7 @@ export class SyntaxJudge implements Disposable {
   }
 
   /**
-   * Returns the codes without a remembered answer, in steps of some cells, or `broken` when one is known not to parse.
+   * Returns the codes without a remembered answer, in steps of some cells, or `broken` when a code is known not to parse.
    */
   *#findUnknown(codes: readonly string[]): Generator<undefined, readonly string[] | 'broken'> {
     const unknown: string[] = [];

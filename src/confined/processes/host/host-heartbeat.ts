@@ -4,7 +4,7 @@
  * requested.
  *
  * Time is counted in beats of the server, not read from a clock: when the server or the machine was stopped, that counts as one
- * beat. A host that uses processor time is working, for example forking hundreds of kernels, and gets more time than one that is
+ * beat. A host that uses processor time is working, for example forking hundreds of kernels, and gets more time than a host that is
  * stopped or waits.
  */
 import { readFileSync } from 'node:fs';
@@ -67,8 +67,7 @@ export class HostHeartbeat implements Disposable {
   }
 
   /**
-   * Called when somebody asks whether the host responds. A host that responds is otherwise
-   * unaffected.
+   * Called when somebody asks whether the host responds. This changes nothing for a host that responds.
    */
   attend(): void {
     if (this.isResting) this.beat();

@@ -15,7 +15,7 @@ export interface ConfinementChecks {
   readonly checkedAt: string;
   /** The line `full|partial|none|off: …`. */
   readonly confinement: string;
-  /** The reason why no kernel starts; null when one has started and was confined so. */
+  /** The reason why no kernel starts; null when a kernel has started with this confinement. */
   readonly problem: string | null;
 }
 

@@ -209,8 +209,8 @@ def _handle_message(handle):
 
 def _merge_own_commands(merge):
     def merge_own_commands(waiting):
-        """Merges only the commands that the kernel has given itself. marimo's merged command has the token of one of them,
-        or a new one, so a command of the server would be carried out and never answered."""
+        """Merges only the commands that the kernel has given itself. marimo's merged command has the token of one of the commands,
+        or a new token, so a command of the server would be carried out and never answered."""
         groups = itertools.groupby(waiting, key=lambda command: command.token in STATE.asked)
         return [one for is_asked, group in groups for one in (group if is_asked else merge(list(group)))]
 

@@ -41,8 +41,8 @@ def install():
 
 
 def set_app_options(self, **options):
-    """Queues options of the notebook's app, as in ctx.set_app_options(width="full"). Raises ValueError for one that
-    marimo does not know, and for more than 64 KiB of options."""
+    """Queues options of the notebook's app, as in ctx.set_app_options(width="full"). Raises ValueError for an option that marimo
+    does not know, and for more than 64 KiB of options."""
     self._require_entered()
     for name, value in options.items():
         if name not in APP_OPTIONS:

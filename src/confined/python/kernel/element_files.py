@@ -82,7 +82,7 @@ def _convert_value(convert):
 
 
 def _take(entry):
-    """Returns the file that a page has sent to the server; None for one that is in the value itself."""
+    """Returns the file that a page has sent to the server; None for a file that is in the value itself."""
     name, content = entry
     marked = MARKED.fullmatch(content) if isinstance(content, str) else None
     if marked is None or STATE.element_files is None:

@@ -55,7 +55,7 @@ function safeNodes(
   });
 }
 
-/** A page within the page is kept when it is here and not elsewhere: shut in, without scripts, redirects and ways out. */
+/** An embedded page (`srcdoc`) is kept in a sandbox, without scripts, redirects and links. A page at another address is left out. */
 function framed(frame: Tag): Node[] {
   const { srcdoc, width, height } = frame.attribs;
   if (srcdoc === undefined) return [];

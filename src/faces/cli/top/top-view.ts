@@ -40,7 +40,7 @@ function headLines(sample: TopSample): string[] {
   ];
 }
 
-/** Returns one line for each worker of a server that has several, and one for those that have not answered. */
+/** Returns one line for each worker of a server that has several, and one line for the workers that have not answered. */
 function workerLines({ workers = [], silentWorkers = 0 }: TopSample): string[] {
   const lines = workers.map(
     ({ worker, cpuShare, busyShare, memoryBytes, kernels, requests, streams }) =>

@@ -1,6 +1,6 @@
 /**
- * The person who has signed in. The session is in a cookie that the page cannot read, so the server
- * takes every request of the page as one of that person. When the server no longer knows the
+ * The person who has signed in. The session is in a cookie that the page cannot read, so every request of the page counts as a
+ * request of that person. When the server no longer knows the
  * session, the page leads to the sign-in page.
  */
 import { ApiError } from '#src/contract/client/api-error.ts';

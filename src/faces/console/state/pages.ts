@@ -17,7 +17,7 @@ export interface Pages<Item, P extends Page<Item>> {
   readonly head: P | undefined;
   readonly isComplete: boolean;
   readonly error: unknown;
-  /** Loads the next page, unless there is none or one is being loaded. */
+  /** Loads the next page, unless there is no further page or a page is being loaded. */
   more(): void;
   /** Loads the shown pages again. */
   reload(): void;
