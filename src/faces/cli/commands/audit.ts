@@ -42,7 +42,7 @@ export const audit: CommandGroup = (program, { terminal, connect, wantsJson }) =
     .option('--newest', 'the newest first')
     .option(
       '--follow',
-      'print entries as they are added, from now or --since on; with --json one on each line',
+      'print entries as they are added, from now or --since on; with --json one entry on each line',
     )
     .action(async ({ user, action, target, since, newest, follow }: Options, cmd) => {
       if (follow === true && newest === true)

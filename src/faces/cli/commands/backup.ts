@@ -49,7 +49,7 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     .command('restore')
     .summary('restore a backup into an empty data directory')
     .description(
-      'restore a backup, with the increments that a server has added to it, into a data directory that has no store and no files. The server must not run. The keyring is restored apart.',
+      'restore a backup, with the increments that a server has added to it, into a data directory that has no store and no files. The server must not run. Restore the keyring separately.',
     )
     .argument('<backup>', 'the directory of the backup')
     .option(

@@ -38,7 +38,7 @@ export const packages: CommandGroup = (program, { terminal, cwd, connect, wantsJ
     .command('add')
     .description('install packages, and add them to the workspace')
     .argument('[requirement...]', "packages as pip names them, such as 'seaborn>=0.13'")
-    .option('-r, --requirements <file>', 'add the packages in this file as well, one on each line')
+    .option('-r, --requirements <file>', 'add the packages in this file as well, one package on each line')
     .action(async (named: readonly string[], options: { requirements?: string }, command) => {
       const requirements = [...named, ...requirementsOf(options.requirements, cwd)];
       if (requirements.length === 0) throw new CommandFailure('Name at least one package.', EXIT.usage);
