@@ -13,7 +13,7 @@ import { type Endpoint, requestBytes } from '../wire.ts';
 
 /** The requests of the tenant so far. */
 export interface TenantReport {
-  /** The successful ones by their kind; a wrong token was successfully refused. */
+  /** The successful requests by their kind; the refusal of a wrong token counts as success. */
   readonly counts: Readonly<Record<string, number>>;
   readonly refused: number;
 }

@@ -30,7 +30,7 @@ test('the data of a result have the first cells of a large notebook, and their J
   assert.ok(longest <= MAX_DATA_CHARS + 1000, `${longest} characters were encoded at once`);
 });
 
-test('tables are left out first, one cell that is too long is left out, too, and data that fit are whole', () => {
+test('data that fit are whole; otherwise tables are left out first, and then cells that are too long', () => {
   const table = { rows: Array.from({ length: 100_000 }, (_, at) => at) };
   const cell = { cellId: 'a', result: 'x' };
   const expected = { cells: [cell], isCut: true };

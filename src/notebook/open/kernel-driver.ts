@@ -201,7 +201,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
           case 'interrupt':
             live.work.requestCancel();
             live.letKernelSpeak();
-            if (editing === undefined) kernel.interrupt(); // an interrupt is never meant for the edits, and the work waits for them
+            if (editing === undefined) kernel.interrupt(); // an interrupt never stops edits; the work waits until they are made
             return;
           case 'kill':
             kernel.kill();

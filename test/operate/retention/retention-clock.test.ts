@@ -19,7 +19,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const NOW = Date.now();
 
-/** A store with a record of now, and the clock of retention in a process that starts at a time of another clock. */
+/** A store with a record of this moment, and the clock of retention in a process whose clock shows another time. */
 async function open(t: TestContext) {
   const { store } = await temporaryStore(t);
   const held: (number | undefined)[] = [];
