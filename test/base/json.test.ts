@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { atOnce, inSlices } from '#src/base/async/slices.ts';
 import { parseTrustedJson } from '#src/base/json/json-parse.ts';
-import { findJsonExcess, JsonScan, MAX_PIECE_BYTES } from '#src/base/json/json-scan.ts';
+import { findJsonExcess, JsonScan, MAX_MEMBERS, MAX_PIECE_BYTES } from '#src/base/json/json-scan.ts';
 import { isShortJson, joinedJson, writeJson } from '#src/base/json/json-write.ts';
 import { decodeUtf8, encodeUtf8 } from '#src/base/text/utf8.ts';
 import { SeededRandom } from '#test/support/random.ts';
@@ -93,7 +93,13 @@ test('a step reads a bounded part, and limits hold across steps', () => {
 });
 
 test('short JSON, also broken JSON, exceeds the bounds that a scan in steps finds', () => {
-  const bounds = { maxDepth: 3, maxValues: 5, maxDigits: 4, mayHaveLargeNames: false };
+  const bounds = {
+    maxDepth: 3,
+    maxValues: 5,
+    maxMembers: MAX_MEMBERS,
+    maxDigits: 4,
+    mayHaveLargeNames: false,
+  };
   const parts = ['[', ']', '{', '}', ',', '"', '\\', ':', '12', '5', ' ', 'a', 'a'.repeat(70), '\\"'];
   const found = new Map<string | undefined, number>();
   for (let n = 0; n < 5000; n++) {

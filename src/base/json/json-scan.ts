@@ -222,7 +222,10 @@ export function findJsonExcess(json: Buffer, bounds: JsonBounds): JsonExcess | u
   return scan.excess;
 }
 
-/** Returns the same as a `JsonScan`, for JSON that has no large value: most JSON is short, and only its brackets and commas count. */
+/**
+ * Returns the same as a `JsonScan`, for JSON that has no large value: most JSON is short, and only its brackets and commas count. So few
+ * bytes cannot hold `MAX_MEMBERS` members, so members are not counted.
+ */
 function findShortExcess(
   json: Buffer,
   { maxDepth, maxValues, maxDigits }: JsonBounds,
