@@ -275,13 +275,15 @@ function wait(
 ): Promise<Outcome> {
   if (attempt !== undefined) store(exchange, accepted, attempt);
   leavePlace(exchange.request); // the wait may take minutes
-  const reply = read.then(async (readReply) => {
-    await waitForPlace(exchange, { isCarriedOut: true });
-    return readReply();
-  });
-  return whilePending(exchange, reply).then(
-    // The reply may contain data that was read only now.
-    (made) => settle(exchange, made, undefined, exchange.context.durable()),
+  return whilePending(exchange, read).then(
+    (readReply) => {
+      try {
+        // The reply may contain data that was read only now.
+        return settle(exchange, readReply(), undefined, exchange.context.durable());
+      } catch (error) {
+        return failed(exchange, error, undefined, exchange.context.durable());
+      }
+    },
     (error: unknown) => failed(exchange, error, undefined, exchange.context.durable()),
   );
 }

@@ -56,10 +56,20 @@ function sendOnceCommitted(exchange: OpenExchange, { reply, committed }: Of<'pla
     return;
   }
   if (exchange.phase.name !== 'deferred') exchange.enter(HANDLING);
+  // A commit may wait for room on the disk. Meanwhile others make their answers.
+  if (encoded instanceof Promise) encoded = encoded.then((made) => finished(exchange, made));
+  else if (exchange.request.answerPlace !== undefined) leavePlace(exchange.request);
   Promise.all([encoded, committed]).then(
     ([ready]) => send(exchange, ready),
     (error: unknown) => send(exchange, exchange.problem(error)),
   );
+}
+
+/** Charges the memory of an answer that was made, and gives its place back. */
+function finished(exchange: OpenExchange, reply: EncodedReply): EncodedReply {
+  const kept = charged(exchange, reply);
+  leavePlace(exchange.request);
+  return kept;
 }
 
 /** Encodes a large value once there is a place for its JSON. */

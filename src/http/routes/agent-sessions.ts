@@ -159,7 +159,6 @@ export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly
     }),
     defineRoute({
       ...OPERATIONS.listPrompts,
-      largeAnswer: true,
       summary: "List a conversation's prompts, oldest first unless the order says otherwise",
       tags,
       access: { action: 'agent.read' },

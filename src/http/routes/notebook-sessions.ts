@@ -252,7 +252,6 @@ export function executionRoutes(
     }),
     defineRoute({
       ...OPERATIONS.listExecutions,
-      largeAnswer: true,
       summary: "List a session's executions, oldest first unless the order says otherwise",
       tags: ['Executions'],
       access: { action: 'run.read' },

@@ -81,7 +81,6 @@ export function notebookRoutes(
     }),
     defineRoute({
       ...OPERATIONS.updateNotebook,
-      largeAnswer: true,
       summary: 'Change a notebook',
       description:
         'Replaces the members that are given: at least one of `title`, `serialization`, ' +
@@ -193,7 +192,6 @@ export function notebookFileRoutes({
     }),
     defineRoute({
       ...OPERATIONS.exportNotebook,
-      largeAnswer: true,
       summary: 'Export a notebook as a file',
       description:
         'Exports the saved notebook, even while a session is open on it. `ipynb` and `html` include the last output of ' +
@@ -248,7 +246,6 @@ export function notebookVersionRoutes(notebooks: SavedNotebooks, urlOf: Notebook
     }),
     defineRoute({
       ...OPERATIONS.restoreNotebookVersion,
-      largeAnswer: true,
       summary: 'Restore a version of a notebook',
       description:
         'The notebook gets the title, cells, datasources, variables and metadata of the version; its ' +

@@ -44,7 +44,6 @@ export function runRoutes(options: RunRoutesOptions): readonly Route[] {
   return [
     defineRoute({
       ...OPERATIONS.listRuns,
-      largeAnswer: true,
       summary: 'List the runs of the workspace',
       description:
         'Executions of notebooks, and the prompts of the conversations that you can read. Oldest first unless the order ' +

@@ -153,10 +153,12 @@ export class NotebookPages {
     const { workspaceId, userId, pageAccess = 'view' } = principal;
     const operation = PAGE_OPERATIONS.get(path);
     if (operation?.method !== method) throw notFound();
-    const { session, live, mode } = this.#use(workspaceId, notebookId);
     const { sessions, secrets, snippets, exportAs, duplicate, elementFiles } = this.#options;
-    if (!allows(pageAccess, operation.access))
+    if (!allows(pageAccess, operation.access)) {
+      if (sessions.isClosed(workspaceId, notebookId)) throw sessionIsClosed();
       throw new AppError('role_too_low', 'This page may look at the notebook and not change it.');
+    }
+    const { session, live, mode } = this.#use(workspaceId, notebookId); // wakes the session, so the right is checked before
     if (operation.access === 'edit' && mode === 'run')
       throw new AppError('session_not_editable', 'The session runs this notebook as an app.');
     const context = {
@@ -204,8 +206,7 @@ export class NotebookPages {
   #use(workspaceId: WorkspaceId, notebookId: string) {
     const { sessions, liveNotebooks } = this.#options;
     const { session, isClosed, mode, live } = sessions.use(workspaceId, notebookId);
-    if (isClosed)
-      throw new AppError('session_closed', 'The session of this notebook is closed. Open it again first.');
+    if (isClosed) throw sessionIsClosed();
     return { session, mode, live: live ?? liveNotebooks.of(session) };
   }
 
@@ -278,6 +279,10 @@ export class NotebookPages {
 }
 
 /** Returns whether a cell has run in the present kernel. */
+function sessionIsClosed(): AppError {
+  return new AppError('session_closed', 'The session of this notebook is closed. Open it again first.');
+}
+
 function hasRun({ view }: LiveNotebook): boolean {
   return view.cells.some(({ ran }) => ran !== null);
 }

@@ -1,5 +1,6 @@
 /** Saved notebooks: created, read, listed, changed in parts, deleted. A port refuses changes while a session is open. */
 
+import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
 import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { StateCheck } from '#src/base/errors/refusals.ts';
@@ -90,11 +91,15 @@ export interface SavedNotebooksOptions {
   readonly allParse: AllParse;
 }
 
+/** How many versions are restored at once: each is whole in memory while its code is checked. */
+const RESTORATIONS = { width: 4, widthOfKey: 1, queueOfKey: 64 };
+
 export class SavedNotebooks {
   readonly #store: Store;
   readonly #refuseWhileOpen: RefuseWhileOpen;
   readonly #allParse: AllParse;
   readonly #new = new NewNotebooks();
+  readonly #restorations = new FairSemaphore(RESTORATIONS);
   /** Large notebooks that are about to be read. */
   readonly #prepared = new Map<string, NotebookDocument>();
 
@@ -291,13 +296,15 @@ export class SavedNotebooks {
     version: string,
     change: NotebookChangeOptions,
   ): Promise<ServedNotebook> {
-    const content = this.version(workspaceId, notebookId, version);
-    const { serialization, datasourceSlugs, variables, metadata } = await inSlices(
-      decodeNotebook(content),
-      workspaceId,
-    );
-    const fields = { serialization, datasourceSlugs, variables, metadata: metadata ?? {} };
-    return this.patch(workspaceId, notebookId, fields, { ...change, isReplacement: true });
+    return this.#restorations.pass(workspaceId, async () => {
+      const content = this.version(workspaceId, notebookId, version);
+      const { serialization, datasourceSlugs, variables, metadata } = await inSlices(
+        decodeNotebook(content),
+        workspaceId,
+      );
+      const fields = { serialization, datasourceSlugs, variables, metadata: metadata ?? {} };
+      return this.patch(workspaceId, notebookId, fields, { ...change, isReplacement: true });
+    });
   }
 
   /**

@@ -1,5 +1,6 @@
 /** Reads runs: their records as they are served, in pages and one by one, and facts about a run for other modules. */
 import type { runMachine } from '#machines/run.ts';
+import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
 import { notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { RunKind, RunOutput, RunStatus } from '#src/contract/wire/run.ts';
@@ -24,7 +25,7 @@ import {
   withoutOutput,
 } from './run-document.ts';
 import type { RunEnds } from './run-ends.ts';
-import { isByEnd, listOf, type RunQuery, runFinder } from './run-lists.ts';
+import { type FoundRun, isByEnd, listOf, type RunQuery, runFinder } from './run-lists.ts';
 import type { SettledRuns } from './settled-runs.ts';
 
 export interface RunReaderOptions {
@@ -42,10 +43,14 @@ export interface RunReaderOptions {
   readonly printedBy: (workspaceId: WorkspaceId, runId: string) => RunOutput | null;
 }
 
+/** How many pages of runs one workspace, and all together, make at once. A page may have some MiB, and one thread makes them all. */
+const PAGES = { width: 12, widthOfKey: 4, queueOfKey: 256, alwaysOne: true };
+
 const ANYBODY = (_run: RunIndexEntry): boolean => true;
 
 export class RunReader {
   readonly #store: Store;
+  readonly #pages = new FairSemaphore(PAGES);
   readonly #actors: RunReaderOptions['actors'];
   readonly #settled: RunReaderOptions['settled'];
   readonly #ends: RunReaderOptions['ends'];
@@ -84,23 +89,32 @@ export class RunReader {
    */
   async list(workspaceId: WorkspaceId, query: RunQuery, mayRead = ANYBODY): Promise<JsonPage> {
     const horizon = await this.#horizonOf(workspaceId, query);
-    return slicedJsonPage(this.#store, {
-      page: query,
-      workspaceId,
-      entriesAfter: runFinder(this.#store, workspaceId, query, horizon),
-      itemOf: (found) => {
-        if (found === undefined) return undefined;
-        const { runId: id, entry } = found;
-        if (this.#isDeleted(workspaceId, entry.sessionId) || !mayRead(entry)) return undefined;
-        const summary = query.include === 'none' ? this.#store.get(runSummaries, workspaceId, id) : undefined;
-        if (summary !== undefined) return asOmitted(summary);
-        const record = this.#store.get(runRecords, workspaceId, id);
-        if (record === undefined) return undefined;
-        if (query.include !== 'none') return this.#shown(workspaceId, id, record);
-        const shown = withoutOutput(record);
-        return this.#isLeftBehind(workspaceId, id, record) ? asStale(shown) : shown;
-      },
-    });
+    return this.#pages.pass(workspaceId, () =>
+      slicedJsonPage(this.#store, {
+        page: query,
+        workspaceId,
+        entriesAfter: runFinder(this.#store, workspaceId, query, horizon),
+        itemOf: (found) =>
+          found === undefined ? undefined : this.#itemOf(workspaceId, query, found, mayRead),
+      }),
+    );
+  }
+
+  /** Returns a run as an item of a list; undefined when the list does not show it. */
+  #itemOf(
+    workspaceId: WorkspaceId,
+    { include }: RunQuery,
+    { runId: id, entry }: FoundRun,
+    mayRead: typeof ANYBODY,
+  ): Uint8Array | undefined {
+    if (this.#isDeleted(workspaceId, entry.sessionId) || !mayRead(entry)) return undefined;
+    const summary = include === 'none' ? this.#store.get(runSummaries, workspaceId, id) : undefined;
+    if (summary !== undefined) return asOmitted(summary);
+    const record = this.#store.get(runRecords, workspaceId, id);
+    if (record === undefined) return undefined;
+    if (include !== 'none') return this.#shown(workspaceId, id, record);
+    const shown = withoutOutput(record);
+    return this.#isLeftBehind(workspaceId, id, record) ? asStale(shown) : shown;
   }
 
   /**

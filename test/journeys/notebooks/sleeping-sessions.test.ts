@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { callCode } from '#test/support/code-call.ts';
 import { type Codes, cellsOf, type OpenNotebook, openNotebook } from '#test/support/notebook-fixture.ts';
+import { NotebookPageClient } from '#test/support/notebook-page.ts';
 import { withoutKernels } from '#test/support/processes.ts';
 import { problemOf, refusalOf, tally } from '#test/support/refusal.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
@@ -49,6 +50,15 @@ test('of fifty executions of a sleeping session one is accepted, and the others 
   const { items } = await client.executions.list(notebook.id);
   assert.equal(items.length, 1);
   assert.equal((await client.waitForRun(items[0]!.id)).status, 'completed');
+  await notebook.close();
+});
+
+test('a page that may not edit is refused without waking a sleeping session', async () => {
+  const notebook = await openNotebook(server, { a: 'x = 2' });
+  await using page = await NotebookPageClient.open(client, server.baseUrl, notebook.id, { access: 'view' });
+  await client.notebookSessions.hibernate(notebook.id);
+  assert.equal((await page.send('kernel/run', { cellIds: ['a'], codes: ['x = 3'] })).status, 403);
+  assert.deepEqual((await client.notebookSessions.list({ status: 'restoring' })).items, []);
   await notebook.close();
 });
 
