@@ -229,3 +229,31 @@ test('a note replaces outputs that do not fit into one file', async (t) => {
     ['c2', 'c'.repeat(10)],
   ]);
 });
+
+test('an export reads its notebook only when its workspace has a place, and others do not wait for it', async (t) => {
+  const ends: (() => void)[] = [];
+  const { files, notebooks, store } = await open(
+    t,
+    () => new Promise((resolve) => ends.push(() => resolve(written()))),
+  );
+  addWorkspaces(store, NEIGHBOUR);
+  const [own, other] = await Promise.all(
+    [HOME, NEIGHBOUR].map((workspaceId) => notebooks.create(workspaceId, { serialization: { cells: [] } })),
+  );
+  const read: string[] = [];
+  t.mock.method(notebooks, 'readInSlices', (workspaceId: WorkspaceId, notebookId: string) => {
+    read.push(workspaceId);
+    return Promise.resolve(notebooks.read(workspaceId, notebookId));
+  });
+  const begin = (workspaceId: WorkspaceId, id: string) =>
+    files.export(workspaceId, id, { format: 'py', assetUrl: undefined });
+  const exports = Array.from({ length: 3 }, () => begin(HOME, own!.document.id));
+  exports.push(begin(NEIGHBOUR, other!.document.id));
+  await eventually('three are converted', () => ends.length === 3);
+  assert.deepEqual(read, [HOME, HOME, NEIGHBOUR]);
+  ends.shift()!();
+  await eventually('the next one is converted', () => ends.length === 3);
+  assert.equal(read.length, 4);
+  for (const end of ends) end();
+  assert.equal((await Promise.all(exports)).length, 4);
+});

@@ -122,6 +122,8 @@ export class NotebookFiles {
   readonly #copySecrets: CopySecrets;
   readonly #converter: Converter;
   readonly #places: FairSemaphore;
+  /** The places of whole exports: one that waits for a process must not hold its notebook and outputs meanwhile. */
+  readonly #exports = new FairSemaphore(PARSERS);
   readonly #readFile: ReadWorkspaceFile;
   #snippets: Promise<Snippets> | undefined;
 
@@ -225,7 +227,11 @@ export class NotebookFiles {
    * Returns the saved notebook as a file, with the last outputs of its cells where the format has a
    * place for them.
    */
-  async export(
+  export(workspaceId: WorkspaceId, notebookId: string, request: ExportRequest): Promise<NotebookFile> {
+    return this.#exports.pass(workspaceId, () => this.#export(workspaceId, notebookId, request));
+  }
+
+  async #export(
     workspaceId: WorkspaceId,
     notebookId: string,
     { format, assetUrl, includeCode = true, includeOutputs = true }: ExportRequest,

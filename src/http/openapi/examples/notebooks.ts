@@ -155,7 +155,6 @@ const file = {
   path: 'data/sales.csv',
   type: 'file',
   bytes: 18_204,
-  size: 18_204,
   updatedAt: '2026-01-31T12:00:00.000Z',
   etag: '"1a2b-e1o-hq3z-hq40"',
 };
