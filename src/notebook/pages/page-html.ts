@@ -122,7 +122,7 @@ export async function pageDocument(options: PageOptions): Promise<PageDocument> 
       ]
         .map((script) => script(settings))
         .join('\n');
-      return `<head><style>${hiddenParts()}</style><script>${scripts}</script>`;
+      return `<head><style>${hiddenParts(access)}</style><script>${scripts}</script>`;
     });
   return { html, policy: pagePolicy(options.origin, options.hosts) };
 }

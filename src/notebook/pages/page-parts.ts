@@ -1,3 +1,5 @@
+import type { PageAccess } from '#src/base/caller/page-access.ts';
+
 /**
  * The parts of marimo's page that Troupe does not offer, by their reason. A style sheet hides them, because marimo has no setting for
  * them. `test/journeys/pages/page-buttons.test.ts` presses every part that is left.
@@ -16,6 +18,22 @@ const HIDDEN_ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'the server has no browser that could print': ['Download > Download as PDF'],
   "the form collects facts about marimo's own server": ['Report an issue'],
 };
+
+/** The entries that are hidden from people who may not edit, to whom the server refuses them. */
+const ENTRIES_OF_EDITORS = [
+  'Duplicate notebook',
+  'Add setup cell',
+  'Add database connection',
+  'Add remote storage',
+  'Restart kernel',
+];
+
+/** Selectors of further parts that are hidden from people who may not edit. */
+const PARTS_OF_EDITORS = [
+  '[data-testid="shutdown-button"]',
+  // It would make this page the one that edits. In Troupe that is a right of a person, and not of one page.
+  '[data-testid="takeover-button"]',
+];
 
 /** Selectors of further parts, by the reason for which they are hidden. */
 const HIDDEN_PARTS: Readonly<Record<string, readonly string[]>> = {
@@ -43,14 +61,16 @@ const HIDDEN_PARTS: Readonly<Record<string, readonly string[]>> = {
   ].map((icon) => `[role="dialog"] [role="tab"]:has(svg.lucide-${icon})`),
 };
 
-/** Returns the style sheet that hides the parts of the page that Troupe does not offer. */
-export function hiddenParts(): string {
-  const entries = Object.values(HIDDEN_ENTRIES).flat();
+/** Returns the style sheet that hides the parts of the page that Troupe does not offer to somebody with this access. */
+export function hiddenParts(access: PageAccess): string {
+  const mayEdit = access === 'edit';
+  const entries = [...Object.values(HIDDEN_ENTRIES).flat(), ...(mayEdit ? [] : ENTRIES_OF_EDITORS)];
   const selectors = [
     // The palette escapes the names of its entries in this attribute.
     ...entries.map((name) => `[cmdk-item][data-value="${name.replace('>', '&gt;')}"]`),
     ...entries.map((name) => `[data-testid="notebook-menu-dropdown-${name}"]`),
     ...Object.values(HIDDEN_PARTS).flat(),
+    ...(mayEdit ? [] : PARTS_OF_EDITORS),
   ];
   return `${selectors.join(',\n')} { display: none !important; }`;
 }

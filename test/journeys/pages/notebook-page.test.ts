@@ -315,7 +315,7 @@ test('the address of a page works once, its token is for one notebook and not fo
   await another.close();
 });
 
-test('a page with the right to look, or to use elements, is refused everything else', async () => {
+test('a page with the right to look, or to use elements, is refused everything else, and does not offer it', async () => {
   const notebook = await openNotebook(server, SLIDER);
   const forged = [
     ['document/transaction', { changes: [{ type: 'delete-cell', cellId: 'square' }] }],
@@ -334,11 +334,15 @@ test('a page with the right to look, or to use elements, is refused everything e
       [kiosk, consumer_capabilities],
       [true, { edit: false, interact: access === 'interact' }],
     );
+    for (const part of ['shutdown-button', 'takeover-button', 'notebook-menu-dropdown-Restart kernel'])
+      assert.ok(page.html.includes(`[data-testid="${part}"]`), `${part} is hidden`);
     for (const [path, body] of forged) assert.equal((await page.send(path, body)).status, 403, path);
     const element = await page.send('kernel/set_ui_element_value', { objectIds: ['x-0'], values: [1] });
     assert.equal(element.status, access === 'view' ? 403 : 200);
   }
   assert.equal(await codeOf(notebook.id, 'square'), SLIDER.square);
+  await using editor = await NotebookPageClient.open(client, baseUrl, notebook.id);
+  assert.equal(editor.html.includes('shutdown-button'), false);
   await notebook.close();
 });
 
