@@ -61,6 +61,10 @@ test("in a browser cells run, a slider updates its dependents, edits are saved, 
   await page.reload();
   await cellOf(page, 'table').getByText('50 rows').first().waitFor();
   await outputOf(page, 'slider').locator('[role="slider"][aria-valuenow="50"]').waitFor();
+  // Keys reach the notebook before anybody has clicked in it.
+  await eventually('the frame has the focus', () =>
+    page.evaluate('document.activeElement.localName === "iframe"'),
+  );
   assert.deepEqual(
     complaints.filter((one) => !isExpected(one)),
     [],

@@ -40,6 +40,10 @@ export function NotebookPlace({ notebookId }: { readonly notebookId: string }) {
   }, [title, presence === undefined]);
   if (isRefused) return <NotebookEntry notebookId={notebookId} />;
   if (place === undefined || presence === undefined || !hasPlace.value) return <Loading />;
+  // Keys reach the notebook without a click, as in marimo. A page without an origin may not take the focus by itself.
+  const takeFocus = () => {
+    if (document.activeElement === document.body) frame.current?.focus();
+  };
   const showCell = (cellId: string) => {
     // Marimo gives the element of a cell this id. Only the part after # differs, so nothing is loaded.
     frame.current?.contentWindow?.location.replace(`${frameUrl()}#cell-${encodeURIComponent(cellId)}`);
@@ -90,6 +94,7 @@ export function NotebookPlace({ notebookId }: { readonly notebookId: string }) {
           title="Notebook"
           src={frameUrl() + location.hash}
           allow="clipboard-write *; fullscreen *"
+          onLoad={takeFocus}
         />
         {isOpen.value && (
           <NotebookPanel
