@@ -17,11 +17,7 @@ test('no notebook is created or changed, and no secret set, once the workspace i
   let parse: boolean | Promise<boolean> = true;
   const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => parse });
   const vault = { seal: assert.fail, remove: assert.fail, open: assert.fail };
-  const secrets = new NotebookSecrets({
-    store,
-    vault,
-    notebookExists: (workspaceId, id) => notebooks.exists(workspaceId, id),
-  });
+  const secrets = new NotebookSecrets({ store, vault, notebooks });
   const { document } = await notebooks.create(HOME, {});
   let parsed = (_: boolean) => {};
   parse = new Promise((resolve) => {

@@ -32,7 +32,7 @@ function open(store: Store) {
     notebooks,
     sessions: { erase: () => undefined },
     secrets: { erase: () => undefined },
-    removeRuns: (workspaceId, id) => runDeletion.removeRuns('notebook', workspaceId, id),
+    runDeletion,
     prepareConversation: () => () => undefined,
   });
   const keep = (notebookId: string, cellId: string, workspaceId = HOME) =>

@@ -9,12 +9,14 @@ import type { AuditedChange } from '#src/people/audit/audit-trail.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
 import type { ElementFiles } from '#src/workspace/files/element-files.ts';
+import type { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';
 import type { Store } from '#storage/store.ts';
 import type { LiveNotebook } from '../open/live-notebook.ts';
 import type { LiveNotebooks } from '../open/live-notebooks.ts';
 import type { Executions } from '../requests/executions.ts';
+import type { SessionInterruptions } from '../requests/session-interruption.ts';
 import { titleOf } from '../saved/document.ts';
-import type { ExportRequest, NotebookFile } from '../saved/notebook-files.ts';
+import type { ExportRequest, NotebookFiles } from '../saved/notebook-files.ts';
 import type { NotebookSecrets } from '../saved/notebook-secrets.ts';
 import type { NotebookSessionActors } from '../sessions/notebook-session-actors.ts';
 import { statusOf } from '../sessions/notebook-session-record.ts';
@@ -36,24 +38,9 @@ export interface NotebookPagesOptions {
   readonly liveNotebooks: LiveNotebooks;
   readonly work: SessionWork;
   readonly executions: Executions;
-  /** Interrupts the present work of a session. */
-  readonly interrupt: (workspaceId: WorkspaceId, sessionId: string) => void;
+  readonly interruptions: Pick<SessionInterruptions, 'interrupt'>;
   readonly secrets: Pick<NotebookSecrets, 'list' | 'set'>;
-  /** Resolves with marimo's snippets of code. */
-  readonly snippets: (workspaceId: WorkspaceId) => Promise<unknown>;
-  /** Resolves with a saved notebook as a file. */
-  readonly exportAs: (
-    workspaceId: WorkspaceId,
-    notebookId: string,
-    request: ExportRequest,
-  ) => Promise<NotebookFile>;
-  /** Copies a saved notebook, and resolves with the id of the copy. */
-  readonly duplicate: (
-    workspaceId: WorkspaceId,
-    notebookId: string,
-    title: string | null,
-    userId: string,
-  ) => Promise<string>;
+  readonly files: Pick<NotebookFiles, 'snippets' | 'export' | 'duplicate'>;
   /** Returns the name of a member of a workspace; undefined when there is none. */
   readonly nameOf: (workspaceId: WorkspaceId, userId: string) => string | undefined;
   readonly agents: NotebookAgents;
@@ -63,8 +50,8 @@ export interface NotebookPagesOptions {
   readonly hosts: readonly string[];
   /** How many seconds this server keeps a kernel that nobody uses. */
   readonly idleTimeoutS: number;
-  /** Returns whether a workspace has a package with this name. */
-  readonly hasPackage: (workspaceId: WorkspaceId, name: string) => boolean;
+  /** The packages that all notebooks of a workspace have. */
+  readonly packages: Pick<WorkspacePackages, 'has'>;
   /** The files that pages send to elements. */
   readonly elementFiles: Pick<ElementFiles, 'remove'>;
   /** The largest of them. */
@@ -153,7 +140,7 @@ export class NotebookPages {
     const { workspaceId, userId, pageAccess = 'view' } = principal;
     const operation = PAGE_OPERATIONS.get(path);
     if (operation?.method !== method) throw notFound();
-    const { sessions, secrets, snippets, exportAs, duplicate, elementFiles } = this.#options;
+    const { sessions, secrets, files, elementFiles } = this.#options;
     if (!allows(pageAccess, operation.access)) {
       if (sessions.isClosed(workspaceId, notebookId)) throw sessionIsClosed();
       throw new AppError('role_too_low', 'This page may look at the notebook and not change it.');
@@ -181,15 +168,15 @@ export class NotebookPages {
         note({ action: 'session.close', target: notebookId, outcome: 'done' });
       },
       async duplicate(title: string | null) {
-        const id = await duplicate(workspaceId, notebookId, title, userId);
+        const id = await files.duplicate(workspaceId, notebookId, title, userId);
         note({ action: 'notebook.copy-settings', target: notebookId, outcome: 'done' });
         return id;
       },
-      snippets: () => snippets(workspaceId),
+      snippets: () => files.snippets(workspaceId),
       discardFiles: (ids: readonly string[]) =>
         elementFiles.remove({ workspaceId, sessionId: notebookId }, ids),
       exportAs: (request: Omit<ExportRequest, 'assetUrl'>) =>
-        exportAs(workspaceId, notebookId, {
+        files.export(workspaceId, notebookId, {
           ...request,
           assetUrl: request.format === 'html' ? assetUrl() : undefined,
         }),
@@ -225,8 +212,8 @@ export class NotebookPages {
   }
 
   #portsOf(session: ActorId): PageHubPorts {
-    const { store, sessions, actors, work, liveNotebooks, executions, interrupt, log } = this.#options;
-    const { nameOf, agents, streams, idleTimeoutS, elementFiles, hasPackage } = this.#options;
+    const { store, sessions, actors, work, liveNotebooks, executions, interruptions, log } = this.#options;
+    const { nameOf, agents, streams, idleTimeoutS, elementFiles, packages } = this.#options;
     const { workspaceId, id } = session;
     return {
       ...streams,
@@ -243,8 +230,8 @@ export class NotebookPages {
         work.call<void>(session, { kind: 'element', by, edits: false }, (_, resolve) =>
           elementWork({ command, live: liveNotebooks.of(session), store, resolve: () => resolve() }),
         ),
-      interrupt: () => interrupt(workspaceId, id),
-      hasPackage: (name) => hasPackage(workspaceId, name),
+      interrupt: () => interruptions.interrupt(workspaceId, id),
+      hasPackage: (name) => packages.has(workspaceId, name),
       discardFiles: (ids) =>
         unawaited(
           elementFiles.remove({ workspaceId, sessionId: id }, ids).catch((error: unknown) => {

@@ -6,6 +6,7 @@
 
 import type { StateCheck } from '#src/base/errors/refusals.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
+import type { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
 import { cellOutputRecords } from '#storage/records/notebooks.ts';
 import type { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
@@ -30,8 +31,7 @@ export interface NotebookDeletionOptions {
   readonly notebooks: SavedNotebooks;
   readonly sessions: Pick<NotebookSessions, 'erase'>;
   readonly secrets: Pick<NotebookSecrets, 'erase'>;
-  /** Removes some runs of a notebook that was deleted, in one commit. Returns whether none was left. */
-  readonly removeRuns: (workspaceId: WorkspaceId, notebookId: string) => boolean;
+  readonly runDeletion: Pick<RunDeletion, 'removeRuns'>;
   /** Closes the conversation of a notebook and returns a function that deletes it, in the same turn. */
   readonly prepareConversation: (workspaceId: WorkspaceId, notebookId: string) => (tx: Transaction) => void;
 }
@@ -62,10 +62,13 @@ export class NotebookDeletion {
   }
 
   #removeSome(workspaceId: WorkspaceId, id: string): boolean {
-    const { store, removeRuns } = this.#options;
+    const { store, runDeletion } = this.#options;
     const outputs = [...store.listKeys(cellOutputRecords, workspaceId, [id], MAX_OUTPUTS)];
     if (outputs.length === 0)
-      return removeSomeVersions(store, workspaceId, id, MAX_VERSIONS_AT_ONCE) && removeRuns(workspaceId, id);
+      return (
+        removeSomeVersions(store, workspaceId, id, MAX_VERSIONS_AT_ONCE) &&
+        runDeletion.removeRuns('notebook', workspaceId, id)
+      );
     store.write((tx) => {
       for (const [notebookId = '', cellId = ''] of outputs) removeOutput(tx, workspaceId, notebookId, cellId);
     });

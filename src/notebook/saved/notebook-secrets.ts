@@ -16,6 +16,7 @@ import {
 } from '#storage/records/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
+import type { SavedNotebooks } from './saved-notebooks.ts';
 
 /** Seals secrets and opens them again, under names that are unique in a workspace. */
 export interface SecretVault {
@@ -30,7 +31,7 @@ const MAX_SECRETS = 100;
 export interface NotebookSecretsOptions {
   readonly store: Store;
   readonly vault: SecretVault;
-  readonly notebookExists: (workspaceId: WorkspaceId, notebookId: string) => boolean;
+  readonly notebooks: Pick<SavedNotebooks, 'exists'>;
 }
 
 type SecretsByName = NotebookSecretsRecord['byName'];
@@ -109,7 +110,7 @@ export class NotebookSecrets {
   }
 
   #of(workspaceId: WorkspaceId, notebookId: string): SecretsByName {
-    if (!this.#options.notebookExists(workspaceId, notebookId)) throw notFound();
+    if (!this.#options.notebooks.exists(workspaceId, notebookId)) throw notFound();
     return this.#stored(workspaceId, notebookId);
   }
 

@@ -15,12 +15,14 @@ import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
 import type { EnvironmentActors } from '#src/runtime/sessions/environments.ts';
 import { type Occupation, refusalFacts } from '#src/runtime/sessions/refusal-facts.ts';
 import { SessionPlane } from '#src/runtime/sessions/session-plane.ts';
+import type { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';
 import type { Store } from '#storage/store.ts';
 import { type KernelDriverPorts, type Kernels, kernelDriver } from '../open/kernel-driver.ts';
 import type { LiveNotebook } from '../open/live-notebook.ts';
 import type { LiveNotebooks } from '../open/live-notebooks.ts';
 import { titleOf } from '../saved/document.ts';
 import { fileStem } from '../saved/file-stem.ts';
+import type { NotebookSecrets } from '../saved/notebook-secrets.ts';
 import type { NotebookSessionPlaces } from './notebook-session-places.ts';
 import type { SessionEnds } from './session-ends.ts';
 
@@ -43,10 +45,9 @@ export interface SessionActorsOptions {
   readonly places: NotebookSessionPlaces;
   readonly ends: Pick<SessionEnds, 'closed'>;
   readonly kernels: Kernels;
-  /** Returns the requirements of a workspace in addition to those of its notebooks (PEP 508). */
-  readonly requirementsOf: (workspaceId: WorkspaceId) => readonly string[];
-  /** Returns the secret variables of a notebook. */
-  readonly secretsOf: (workspaceId: WorkspaceId, notebookId: string) => Readonly<Record<string, string>>;
+  /** The packages that all notebooks of a workspace have. */
+  readonly packages: Pick<WorkspacePackages, 'requirementsOf'>;
+  readonly secrets: Pick<NotebookSecrets, 'open'>;
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
   /** Returns the handler of requests from a session's notebook code to the server. */
   readonly openRpcHandler: KernelDriverPorts['rpcHandlerOf'];
@@ -141,12 +142,12 @@ export class SessionActors {
       cwd: this.#options.workspaceFiles(workspaceId),
       fileName: `${fileStem(titleOf(serialization)) ?? notebookId}.py`,
       env: variables,
-      secrets: this.#options.secretsOf(workspaceId, notebookId),
+      secrets: this.#options.secrets.open(workspaceId, notebookId),
       arguments: words ?? [],
       cells: live.launchCells(),
       appOptions: serialization.app.options,
       script: headerOf(serialization.app.options),
-      requirements: this.#options.requirementsOf(workspaceId),
+      requirements: this.#options.packages.requirementsOf(workspaceId),
       elementFiles: this.#options.elementFiles.pathOf(notebookId),
       workspaceId,
       uiValues: serialization.ui_values,

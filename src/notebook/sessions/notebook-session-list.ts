@@ -12,6 +12,7 @@ import { idAt } from '#storage/lists/places.ts';
 import { slicedListing } from '#storage/lists/sliced-listing.ts';
 import { openSessionPlaces, sessionPlaces } from '#storage/records/sessions.ts';
 import type { Store } from '#storage/store.ts';
+import type { SavedNotebooks } from '../saved/saved-notebooks.ts';
 import { titleFilter } from '../saved/title-filter.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import { statusOf } from './notebook-session-record.ts';
@@ -22,7 +23,7 @@ export type NotebookSessionQuery = PageRequest & NotebookSessionFilters;
 export interface NotebookSessionListOptions {
   readonly store: Store;
   readonly actors: NotebookSessionActors;
-  readonly titleOf: (workspaceId: WorkspaceId, notebookId: string) => string | null;
+  readonly notebooks: Pick<SavedNotebooks, 'title'>;
   readonly urlOf: NotebookUrl;
 }
 
@@ -38,7 +39,7 @@ export class NotebookSessionList {
     workspaceId: WorkspaceId,
     query: NotebookSessionQuery,
   ): Promise<Listing<NotebookSessionSummary>> {
-    const { store, titleOf } = this.#options;
+    const { store, notebooks } = this.#options;
     checkCursor(query.after, (text) => isIdOf('notebook', idAt(text)));
     const { status, notebookId } = query;
     const places = status === undefined || status === 'closed' ? sessionPlaces : openSessionPlaces;
@@ -51,7 +52,7 @@ export class NotebookSessionList {
       itemOf: (_, place) => {
         const id = idAt(place);
         if (notebookId !== undefined && id !== notebookId) return undefined;
-        const title = titleOf(workspaceId, id);
+        const title = notebooks.title(workspaceId, id);
         const summary = isTitled(title) ? this.#summary(workspaceId, id, title) : undefined;
         return summary !== undefined && matches(summary, query) ? summary : undefined;
       },

@@ -123,11 +123,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     refuseWhileOpen: (workspaceId, id) => sessions.refuseWhileOpen(workspaceId, id),
     allParse: (codes, workspaceId) => syntax.allParse(codes, workspaceId),
   });
-  const secrets = new NotebookSecrets({
-    store,
-    vault: options.vault,
-    notebookExists: (workspaceId, id) => notebooks.exists(workspaceId, id),
-  });
+  const secrets = new NotebookSecrets({ store, vault: options.vault, notebooks });
   const ends = new SessionEnds(store);
   const liveNotebooks = new LiveNotebooks({
     store,
@@ -147,8 +143,8 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     runs,
     liveNotebooks,
     kernels: options.kernels,
-    requirementsOf: (workspaceId) => packages.requirementsOf(workspaceId),
-    secretsOf: (workspaceId, id) => secrets.open(workspaceId, id),
+    packages,
+    secrets,
     workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
     elementFiles,
     log,
@@ -213,7 +209,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     notebooks,
     sessions,
     secrets,
-    removeRuns: (workspaceId, id) => options.runDeletion.removeRuns('notebook', workspaceId, id),
+    runDeletion: options.runDeletion,
     prepareConversation: options.prepareConversationDeletion,
   });
   const edits = new NotebookEdits(sessions, liveNotebooks);
@@ -255,12 +251,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     plane,
     sessions,
     workspacesWithKernels: () => actors.residents().map(({ workspaceId }) => workspaceId),
-    sessionList: new NotebookSessionList({
-      store,
-      actors,
-      titleOf: (workspaceId, notebookId) => notebooks.title(workspaceId, notebookId),
-      urlOf,
-    }),
+    sessionList: new NotebookSessionList({ store, actors, notebooks, urlOf }),
     /** Returns the sessions of a workspace whose kernels have a process. */
     sessionsWithKernels: (workspaceId: WorkspaceId) =>
       [...liveNotebooks.all()]
@@ -287,18 +278,16 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
       liveNotebooks,
       work,
       executions,
-      interrupt: (workspaceId, id) => interruptions.interrupt(workspaceId, id),
+      interruptions,
       secrets,
-      snippets: (workspaceId) => files.snippets(workspaceId),
-      exportAs: (workspaceId, id, request) => files.export(workspaceId, id, request),
-      duplicate: (...copied) => files.duplicate(...copied),
+      files,
       nameOf: (workspaceId, userId) => store.get(memberRecords, workspaceId, userId)?.name ?? undefined,
       agents: options.agents,
       streams: options.pageStreams,
       installed: () => host.marimo,
       hosts: config.pageHosts,
       idleTimeoutS: config.idleTimeoutS,
-      hasPackage: (workspaceId, name) => packages.has(workspaceId, name),
+      packages,
       elementFiles,
       maxElementFileBytes: maxElementFileBytes(config),
       log,
