@@ -94,47 +94,93 @@ export { NOTEBOOK };
 
 export type NotebookPlane = ReturnType<typeof openNotebooks>;
 
-/** Opens the plane; `stack` takes ownership of its resources. */
+/** Opens the plane, one inner room of `src/notebook` after the other; `stack` takes ownership of its resources. */
 export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposableStack) {
-  const {
-    config,
-    cluster,
-    log,
-    store,
-    runtime,
-    environments,
-    runs,
-    members,
-    limits,
-    queries,
-    makeStream,
-    packages,
-  } = options;
-  const { directory, host } = options.prerequisites;
+  const saved = openSaved(options, stack, (...notebook) => opened.sessions.refuseWhileOpen(...notebook));
+  const opened: OpenedSessions = openSessions(options, saved, stack);
+  const requests = openRequests(options, saved, opened);
+  const { actors, liveNotebooks, ...shown } = opened;
+  return {
+    ...saved,
+    ...shown,
+    ...requests,
+    ...openPages(options, saved, opened, requests),
+    workspacesWithKernels: () => actors.residents().map(({ workspaceId }) => workspaceId),
+    /** Returns the sessions of a workspace whose kernels have a process. */
+    sessionsWithKernels: (workspaceId: WorkspaceId) =>
+      [...liveNotebooks.all()]
+        .filter((live) => live.workspaceId === workspaceId && live.kernel?.pid != null)
+        .map(({ sessionId }) => sessionId),
+    /** Yields the kernels that have a process. */
+    *kernels() {
+      for (const { workspaceId, sessionId, kernel } of liveNotebooks.all()) {
+        const pid = kernel?.pid ?? null;
+        if (pid !== null) yield { workspaceId, sessionId, pid, node: kernel?.node ?? null };
+      }
+    },
+  };
+}
+
+type Saved = ReturnType<typeof openSaved>;
+type OpenedSessions = ReturnType<typeof openSessions>;
+type Requests = ReturnType<typeof openRequests>;
+
+/** Opens the saved notebooks, their secrets and their files. `refuseWhileOpen` throws while a session is open on a notebook. */
+function openSaved(
+  { config, store, vault, prerequisites: { directory, host } }: NotebookPlaneOptions,
+  stack: AsyncDisposableStack,
+  refuseWhileOpen: (workspaceId: WorkspaceId, notebookId: string) => void,
+) {
   const parsers = parserPlaces();
   const syntax = stack.use(
     new SyntaxJudge(host, (codes, workspaceId) =>
       parsers.pass(workspaceId, () => host.checkSyntax(codes, directory.workspaceFilesPath(workspaceId))),
     ),
   );
-  const urlOf = notebookUrls(config.publicUrl);
-  const notebooks: SavedNotebooks = new SavedNotebooks({
+  const notebooks = new SavedNotebooks({
     store,
-    refuseWhileOpen: (workspaceId, id) => sessions.refuseWhileOpen(workspaceId, id),
+    refuseWhileOpen,
     allParse: (codes, workspaceId) => syntax.allParse(codes, workspaceId),
   });
-  const secrets = new NotebookSecrets({ store, vault: options.vault, notebooks });
+  const secrets = new NotebookSecrets({ store, vault, notebooks });
+  const converter = {
+    isUp: () => host.state === 'up',
+    convert: (request: ConvertRequest, workspaceId: WorkspaceId) =>
+      host.convert(request, directory.workspaceFilesPath(workspaceId)),
+  };
+  const copySecrets: CopySecrets = (...copy) => secrets.copy(...copy);
+  const files = new NotebookFiles(
+    store,
+    notebooks,
+    copySecrets,
+    converter,
+    parsers,
+    workspaceFileReader(directory),
+  );
+  return { notebooks, secrets, files, urlOf: notebookUrls(config.publicUrl) };
+}
+
+/** Opens the notebooks in use, and their sessions. */
+function openSessions(
+  options: NotebookPlaneOptions,
+  { notebooks, secrets, urlOf }: Saved,
+  stack: AsyncDisposableStack,
+) {
+  const { config, cluster, log, store, runtime, environments, runs, members, limits, queries } = options;
+  const { packages, makeStream, kernels, prerequisites } = options;
+  const { directory, host } = prerequisites;
+  const owns = cluster.owns.bind(cluster);
   const ends = new SessionEnds(store);
   const liveNotebooks = new LiveNotebooks({
     store,
     notebooks,
     makeStream,
-    owns: (workspaceId, id) => cluster.owns(workspaceId, id),
+    owns,
     onLoad: (session) => ends.loaded(session),
   });
   const places = new NotebookSessionPlaces(store);
   const elementFiles = new ElementFiles(options.files);
-  const sessionActors: SessionActors = new SessionActors({
+  const { actors, plane } = new SessionActors({
     store,
     places,
     ends,
@@ -142,7 +188,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     environments,
     runs,
     liveNotebooks,
-    kernels: options.kernels,
+    kernels,
     packages,
     secrets,
     workspaceFiles: (workspaceId) => directory.workspaceFiles(workspaceId),
@@ -164,8 +210,7 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
         },
       }),
   });
-  const { actors, plane } = sessionActors;
-  const sessions: NotebookSessions = new NotebookSessions({
+  const sessions = new NotebookSessions({
     actors,
     plane,
     places,
@@ -184,116 +229,89 @@ export function openNotebooks(options: NotebookPlaneOptions, stack: AsyncDisposa
     userMaxSessions: (workspaceId) => limits.of(workspaceId, 'sessionsPerUser'),
   });
   stack.use(new IdleSessions({ actors, liveNotebooks, ends, timeoutMs: config.idleTimeoutS * 1000 }));
+  const { closeEnvironment } = options;
   if (!store.isReadOnly)
-    stack.use(
-      new EndingSessions({
-        store,
-        actors,
-        liveNotebooks,
-        ends,
-        owns: (workspaceId, id) => cluster.owns(workspaceId, id),
-        closeEnvironment: options.closeEnvironment,
-        log,
-      }),
-    );
+    stack.use(new EndingSessions({ store, actors, liveNotebooks, ends, owns, closeEnvironment, log }));
   const hasKernel = (workspaceId: WorkspaceId, id: string) => {
     const peek = actors.peek({ workspaceId, id });
     return peek?.live === true && peek.snapshot.hasTag('resident');
   };
   beginElementFileSweep({ store, cluster, files: elementFiles, hasKernel }, stack);
+  const sessionList = new NotebookSessionList({ store, actors, notebooks, urlOf });
+  return { actors, plane, liveNotebooks, sessions, sessionList, elementFiles };
+}
+
+/** Opens what requests of clients and agents do with sessions. */
+function openRequests(
+  options: NotebookPlaneOptions,
+  { notebooks, secrets }: Saved,
+  { sessions, actors, liveNotebooks }: OpenedSessions,
+) {
+  const { config, log, store, runs, runDeletion, removals, packages, prerequisites } = options;
+  const { host } = prerequisites;
   const work = new SessionWork(actors, liveNotebooks);
   const codeCalls = new CodeCalls({ store, sessions, work, liveNotebooks });
-  const deletion = new NotebookDeletion({
-    store,
-    removals: options.removals,
-    notebooks,
-    sessions,
-    secrets,
-    runDeletion: options.runDeletion,
-    prepareConversation: options.prepareConversationDeletion,
-  });
-  const edits = new NotebookEdits(sessions, liveNotebooks);
-  const elementCalls = new ElementCalls({ store, sessions, actors, work, liveNotebooks });
-  const interruptions = new SessionInterruptions({ actors, sessions, runs, work });
-  const executions = new Executions({
-    log,
-    store,
-    sessions,
-    work,
-    liveNotebooks,
-    runs,
-    hint: (workspaceId, type, text) =>
-      limitBehindError(type, text, host.limits) ||
-      adviceOnMissingModule(type, text, {
-        mayInstall: config.packages,
-        has: (name) => packages.has(workspaceId, name),
-      }),
-  });
-  const converter = {
-    isUp: () => host.state === 'up',
-    convert: (request: ConvertRequest, workspaceId: WorkspaceId) =>
-      host.convert(request, directory.workspaceFilesPath(workspaceId)),
-  };
-  const copySecrets: CopySecrets = (...copy) => secrets.copy(...copy);
-  const files = new NotebookFiles(
-    store,
-    notebooks,
-    copySecrets,
-    converter,
-    parsers,
-    workspaceFileReader(directory),
-  );
   return {
-    notebooks,
-    urlOf,
-    deletion,
-    secrets,
-    plane,
-    sessions,
-    workspacesWithKernels: () => actors.residents().map(({ workspaceId }) => workspaceId),
-    sessionList: new NotebookSessionList({ store, actors, notebooks, urlOf }),
-    /** Returns the sessions of a workspace whose kernels have a process. */
-    sessionsWithKernels: (workspaceId: WorkspaceId) =>
-      [...liveNotebooks.all()]
-        .filter((live) => live.workspaceId === workspaceId && live.kernel?.pid != null)
-        .map(({ sessionId }) => sessionId),
-    /** Yields the kernels that have a process. */
-    *kernels() {
-      for (const { workspaceId, sessionId, kernel } of liveNotebooks.all()) {
-        const pid = kernel?.pid ?? null;
-        if (pid !== null) yield { workspaceId, sessionId, pid, node: kernel?.node ?? null };
-      }
-    },
+    work,
     codeCalls,
-    edits,
-    elementCalls,
-    interruptions,
-    executions,
-    files,
-    elementFiles,
-    pages: new NotebookPages({
+    deletion: new NotebookDeletion({
+      store,
+      removals,
+      notebooks,
+      sessions,
+      secrets,
+      runDeletion,
+      prepareConversation: options.prepareConversationDeletion,
+    }),
+    edits: new NotebookEdits(sessions, liveNotebooks),
+    elementCalls: new ElementCalls({ store, sessions, actors, work, liveNotebooks }),
+    interruptions: new SessionInterruptions({ actors, sessions, runs, work }),
+    executions: new Executions({
+      log,
       store,
       sessions,
-      actors,
-      liveNotebooks,
       work,
-      executions,
-      interruptions,
-      secrets,
-      files,
-      nameOf: (workspaceId, userId) => store.get(memberRecords, workspaceId, userId)?.name ?? undefined,
-      agents: options.agents,
-      streams: options.pageStreams,
-      installed: () => host.marimo,
-      hosts: config.pageHosts,
-      idleTimeoutS: config.idleTimeoutS,
-      packages,
-      elementFiles,
-      maxElementFileBytes: maxElementFileBytes(config),
-      log,
+      liveNotebooks,
+      runs,
+      hint: (workspaceId, type, text) =>
+        limitBehindError(type, text, host.limits) ||
+        adviceOnMissingModule(type, text, {
+          mayInstall: config.packages,
+          has: (name) => packages.has(workspaceId, name),
+        }),
     }),
-    frontEnd: new FrontEndFiles(() => host.marimo),
     /** The notebooks as the tools of agents use them. */
     forAgents: new NotebooksForAgents({ store, sessions, actors, work, liveNotebooks, codeCalls }),
   };
+}
+
+/** Opens the pages of notebooks in browsers. */
+function openPages(
+  { config, log, store, packages, agents, pageStreams, prerequisites: { host } }: NotebookPlaneOptions,
+  { secrets, files }: Saved,
+  { sessions, actors, liveNotebooks, elementFiles }: OpenedSessions,
+  { work, executions, interruptions }: Requests,
+) {
+  const pages = new NotebookPages({
+    store,
+    sessions,
+    actors,
+    liveNotebooks,
+    work,
+    executions,
+    interruptions,
+    secrets,
+    files,
+    nameOf: (workspaceId, userId) => store.get(memberRecords, workspaceId, userId)?.name ?? undefined,
+    agents,
+    streams: pageStreams,
+    installed: () => host.marimo,
+    hosts: config.pageHosts,
+    idleTimeoutS: config.idleTimeoutS,
+    packages,
+    elementFiles,
+    maxElementFileBytes: maxElementFileBytes(config),
+    log,
+  });
+  return { pages, frontEnd: new FrontEndFiles(() => host.marimo) };
 }
