@@ -273,7 +273,8 @@ export class ActorKind<Machine extends AnyStateMachine> {
     times: Pick<ActorSnapshot, 'createdAt' | 'updatedAt' | 'revision'>,
     stored: StoredForm | undefined,
   ): OwnActor<Machine> {
-    const trail = this.#live.remembered.take(address)?.trail ?? new Trail();
+    const isNew = stored === undefined && this.#definition.hasNewIds === true;
+    const trail = (isNew ? undefined : this.#live.remembered.take(address)?.trail) ?? new Trail();
     const { watch } = this.#live;
     const key = keyOf(address);
     const beginnings = { address, from, times, stored, trail, isPassing: this.#isPassing, watch };

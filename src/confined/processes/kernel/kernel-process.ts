@@ -231,12 +231,12 @@ export class KernelProcess implements Kernel {
   /** Sends the requests of pages, as long as the kernel takes them. */
   #sendWaiting(): void {
     const { sender } = this.#child;
-    while (sender.isIdle && this.#waitingPages.length > 0) {
+    while (this.#waitingPages.length > 0 && sender.isIdle) {
       const [page = 0] = this.#waitingPages.splice(0, 1);
       sender.send([followFrame(page)]);
     }
     const completion = this.#waitingCompletion;
-    if (!sender.isIdle || completion === undefined) return;
+    if (completion === undefined || !sender.isIdle) return;
     this.#waitingCompletion = undefined;
     sender.send(completionFrame(completion));
     this.#work.begin();
