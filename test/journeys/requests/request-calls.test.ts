@@ -13,6 +13,7 @@ import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 import { type CallCounts, countCalls, described, total } from '#test/support/call-count.ts';
 import { callCode } from '#test/support/code-call.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { NotebookPageClient } from '#test/support/notebook-page.ts';
 import { descendants, eventually, kernelsOf } from '#test/support/processes.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
@@ -20,14 +21,28 @@ const MAX_CALLS_OF_A_GET = 45;
 const MAX_CALLS_OF_A_PATCH = 212;
 const MAX_CALLS_OF_A_CREATE = 191;
 const MAX_CALLS_OF_AN_ENVIRONMENT = 175;
-/** The last messages of the kernel arrive in one piece or in several, so these two counts vary: the least is 1,147 here. */
-const MAX_CALLS_OF_A_CODE_CALL = 1_220;
-const MAX_CALLS_OF_A_CANCELLED_RUN = 2_200;
-const MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED = 392;
+/** The last messages of the kernel arrive in one piece or in several, so these two counts vary: the least is 945 here. */
+const MAX_CALLS_OF_A_CODE_CALL = 1_020;
+const MAX_CALLS_OF_A_CANCELLED_RUN = 1_900;
+const MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED = 381;
+const MAX_CALLS_OF_AN_EDIT_OF_A_PAGE = 400;
 
 const server = await startServer(test);
 const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
 test.after(() => agent.destroy());
+
+const OWN: http.OutgoingHttpHeaders = {
+  authorization: `Bearer ${server.owner.token}`,
+  'service-workspace-id': server.owner.workspaceId,
+};
+
+/** Returns a function that stops the present kernels or lets them go on. While they are stopped, nothing of their work is counted. */
+function kernelSignals(): (name: 'SIGSTOP' | 'SIGCONT') => void {
+  const kernels = kernelsOf(server.pid).flatMap((kernel) => [kernel, ...descendants(kernel.pid)]);
+  return (name) => {
+    for (const { pid } of kernels) process.kill(pid, name);
+  };
+}
 
 /** Fails with the number of calls, and with the functions that were called. */
 function assertWithin(counts: CallCounts, most: number): void {
@@ -37,14 +52,9 @@ function assertWithin(counts: CallCounts, most: number): void {
   );
 }
 
-/** Sends a request and resolves with its status when the head of the response has come. */
-function send(method: string, path: string, body?: unknown): Promise<number> {
-  const { token, workspaceId } = server.owner;
-  const headers = {
-    authorization: `Bearer ${token}`,
-    'service-workspace-id': workspaceId,
-    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-  };
+/** Sends a request of the owner, or with other headers, and resolves with its status when the head of the response has come. */
+function send(method: string, path: string, body?: unknown, caller = OWN): Promise<number> {
+  const headers = { ...caller, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
   return new Promise((resolve, reject) => {
     const request = http.request(`${server.baseUrl}${path}`, { method, headers, agent }, (response) => {
       response.resume();
@@ -59,6 +69,7 @@ test('the decisions about requests name the present budgets', () => {
   const text = readFileSync(join(PACKAGE_ROOT, 'docs/decisions/http.md'), 'utf8').replace(/\s+/g, ' ');
   assert.ok(text.includes(` ${MAX_CALLS_OF_A_GET} for a GET of a notebook`));
   assert.ok(text.includes(` ${MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED} for an execution until its 202`));
+  assert.ok(text.includes(` ${MAX_CALLS_OF_AN_EDIT_OF_A_PAGE} for an edit of a page`));
 });
 
 test('a GET of a notebook stays within its budget of calls', async (t) => {
@@ -94,15 +105,12 @@ test('a change of a notebook by its last author stays within its budget of calls
 test('an execution stays within its budget of calls until it is accepted', async (t) => {
   const notebook = await openNotebook(server, { a: '1 + 1' });
   for (let i = 0; i < 10; i++) await notebook.run(['a']);
-  const kernels = kernelsOf(server.pid).flatMap((kernel) => [kernel, ...descendants(kernel.pid)]);
-  const signal = (name: NodeJS.Signals) => {
-    for (const { pid } of kernels) process.kill(pid, name);
-  };
+  const signal = kernelSignals();
   const path = `/api/v3/notebook-sessions/${notebook.id}/executions`;
   const execute = async () =>
     assert.equal(await send('POST', path, { type: 'cells', cells: [{ cellId: 'a' }] }), 202);
   const counts = await countCalls(execute, MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED, {
-    before: () => signal('SIGSTOP'), // so that nothing of the run itself is counted
+    before: () => signal('SIGSTOP'),
     async after() {
       signal('SIGCONT');
       await eventually('the run has ended', async () => (await notebook.record()).currentRunId === null);
@@ -110,6 +118,30 @@ test('an execution stays within its budget of calls until it is accepted', async
   });
   t.diagnostic(`${total(counts)} calls of ${counts.size} functions`);
   assertWithin(counts, MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED);
+});
+
+test('an edit of a page stays within its budget of calls', async (t) => {
+  const notebook = await openNotebook(server, { a: '1 + 1', b: 'x = 2' });
+  await using page = await NotebookPageClient.open(server.client, server.baseUrl, notebook.id);
+  await page.follow();
+  const caller = { authorization: `Bearer ${page.token}`, 'marimo-session-id': page.pageId };
+  const path = `${new URL(page.address).pathname}api/document/transaction`;
+  let edits = 0;
+  const edit = async () => {
+    const changes = [{ type: 'set-code', cellId: 'a', code: `${++edits} + 1` }];
+    assert.equal(await send('POST', path, { changes }, caller), 200);
+  };
+  for (let i = 0; i < 10; i++) await edit();
+  const signal = kernelSignals();
+  const counts = await countCalls(edit, MAX_CALLS_OF_AN_EDIT_OF_A_PAGE, {
+    before: () => signal('SIGSTOP'),
+    async after() {
+      signal('SIGCONT');
+      await callCode(server.client, notebook.id, '1'); // then the kernel has taken the edit
+    },
+  });
+  t.diagnostic(`${total(counts)} calls of ${counts.size} functions`);
+  assertWithin(counts, MAX_CALLS_OF_AN_EDIT_OF_A_PAGE);
 });
 
 test('a create of a notebook and of an environment stay within their budgets of calls', async (t) => {
