@@ -603,15 +603,19 @@ export class User implements SimulatedUser {
         token: title,
         ...readSpan,
       });
+    const acts = [this.#replace(register, expected)];
+    if (this.#random.is(0.2)) acts.push(this.#replace(register, expected)); // only one of them may succeed
+    if (this.#random.is(0.4)) acts.push(this.#readRegister(register), this.#readRegister(register));
+    await Promise.all(acts);
+  }
+
+  async #replace(register: string, expected: string): Promise<void> {
     const token = `w${this.name}x${++this.#count}`;
     const fromMs = this.#world.nowMs;
     const serialization = { app: { options: { app_title: token } }, cells: [] };
-    const writing = this.#client.ask('PATCH', path, {
+    const outcome = await this.#client.ask('PATCH', `/api/v3/notebooks/${register}`, {
       body: { expectedUpdatedAt: expected, serialization },
     });
-    const reads = this.#random.is(0.4) ? [this.#readRegister(register), this.#readRegister(register)] : [];
-    const outcome = await writing;
-    await Promise.all(reads);
     if (outcome === 'refused') return;
     const answer = writeAnswer(outcome);
     if (answer === undefined) return this.#complain('a write', outcome);
