@@ -39,7 +39,7 @@ print(kept)`,
   kernel.kernel.kill();
 });
 
-test('the kernel and the server count the values and levels of a call in the same way', async () => {
+test('the kernel and the server count the values, members and levels of a call in the same way', async () => {
   // The call itself has one brace and four commas. A list has one bracket, and one comma less than
   // items.
   const kernel = await openKernel(host, {
@@ -56,10 +56,12 @@ for _ in range(62):
 ask([",[", '"', "\\\\", *[0] * 999_992])
 ask(nested)
 ask([",[", '"', "\\\\", *[0] * 999_993])
-ask([nested])`,
+ask([nested])
+ask([{f"{{{n}:": {} for n in range(30_000)}] * 2)
+ask([{f"{{{n}:": {} for n in range(30_001)}] * 2)`,
   });
   const run = kernel.run(['a']);
-  for (const count of [999_995, 1]) {
+  for (const count of [999_995, 1, 2]) {
     const call = await kernel.next((message) => message.op === 'kernel-call');
     assert.ok(call.op === 'kernel-call' && Array.isArray(call.fields.values));
     assert.equal(call.fields.values.length, count);
@@ -68,7 +70,38 @@ ask([nested])`,
   assert.deepEqual((await run).stdout.split('\n'), [
     '1,000,001 values, and the limit is 1,000,000',
     '65 levels, and the limit is 64',
+    '30,001 members of one object, and the limit is 30,000',
     '',
   ]);
+  kernel.kernel.kill();
+});
+
+test('pages get a widget at the limits of members and levels, none beyond them, and the kernel keeps its variables', async () => {
+  const kernel = await openKernel(host, {
+    a: `
+from marimo._messaging.notification import ModelLifecycleNotification, ModelOpen
+from marimo._messaging.notification_utils import broadcast_notification
+def show(model, value):
+    message = ModelOpen(state={"value": value}, buffer_paths=[], buffers=[])
+    broadcast_notification(ModelLifecycleNotification(model_id=model, message=message))
+def nested(levels):
+    return [nested(levels - 1)] if levels > 1 else []
+show("wide", dict.fromkeys(map(str, range(30_000))))
+show("too wide", dict.fromkeys(map(str, range(30_001))))
+show("deep", nested(61))
+show("too deep", nested(62))
+kept = 7`,
+    b: 'print(kept)',
+  });
+  const shown = () =>
+    kernel.messages.flatMap((message) =>
+      message.op === 'other' && message.name === 'model-lifecycle' ? [message.fields.model_id] : [],
+    );
+  kernel.kernel.follow(1);
+  assert.equal((await kernel.run(['a'])).statuses.a, 'success');
+  assert.deepEqual(shown(), ['wide', 'deep']);
+  kernel.kernel.follow(2);
+  assert.equal((await kernel.run(['b'])).stdout, '7\n');
+  assert.deepEqual(shown(), ['wide', 'deep', 'wide', 'deep']);
   kernel.kernel.kill();
 });

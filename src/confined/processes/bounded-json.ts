@@ -8,6 +8,7 @@ import {
 } from '#src/base/json/json-scan.ts';
 import { ShapeError } from './json-shape.ts';
 
+/** A kernel leaves out what exceeds these limits: `LIMITS` of `src/confined/python/frames.py` are the same. */
 const BOUNDS: JsonBounds = {
   maxDepth: 64,
   maxValues: 1_000_000,

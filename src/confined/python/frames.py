@@ -9,6 +9,7 @@ page that begins to follow the notebook (u32le; 0 when the last page has left). 
 
 import io
 import itertools
+import re
 import select
 import socket
 import struct
@@ -19,19 +20,24 @@ FROM_KERNEL = 0
 HEAD = struct.Struct("<IB")
 DEPTH_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in DEPTH_STEPS)
+NOT_OF_OBJECTS = bytes(byte for byte in range(256) if byte not in b"{:}")
+COLONS = re.compile(rb":+")
+INNERMOST_OBJECTS = re.compile(rb"\{:*\}")
 
 
 class Limits(NamedTuple):
-    """The limits of one frame to the server: its bytes, its values, and the depth of its nesting."""
+    """The limits of one frame to the server: its bytes, its values, the members of each object, and the depth of its
+    nesting."""
 
     bytes: int
     values: int
+    members: int
     depth: int
 
 
-# The server ends a kernel that sends a larger frame. Its own limits are 64 MiB, and as many values and levels as here
-# (bounded-json.ts).
-LIMITS = Limits(bytes=60 << 20, values=1_000_000, depth=64)
+# The server ends a kernel that sends a larger frame. Its own limits are 64 MiB, and as many values, members and levels as
+# here (bounded-json.ts).
+LIMITS = Limits(bytes=60 << 20, values=1_000_000, members=30_000, depth=64)
 
 
 def find_excess(json: bytes, limits=LIMITS) -> str | None:
@@ -41,7 +47,11 @@ def find_excess(json: bytes, limits=LIMITS) -> str | None:
     if len(json) > limits.bytes:
         return f"{len(json):,} bytes of JSON, and the limit is {limits.bytes:,}"
     brackets = json.count(b"[") + json.count(b"{")
-    if brackets <= limits.depth and brackets + json.count(b",") <= limits.values:
+    if (
+        brackets <= limits.depth
+        and brackets + json.count(b",") <= limits.values
+        and json.count(b":") <= limits.members
+    ):
         return None  # nearly every frame is within the limits even if those in strings are counted
     between_strings = b"".join(json.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
     values = sum(between_strings.count(mark) for mark in (b",", b"[", b"{"))
@@ -49,7 +59,21 @@ def find_excess(json: bytes, limits=LIMITS) -> str | None:
         return f"{values:,} values, and the limit is {limits.values:,}"
     steps = map(DEPTH_STEPS.__getitem__, between_strings.translate(None, NOT_BRACKETS))
     depth = max(itertools.accumulate(steps), default=0)
-    return f"{depth:,} levels, and the limit is {limits.depth:,}" if depth > limits.depth else None
+    if depth > limits.depth:
+        return f"{depth:,} levels, and the limit is {limits.depth:,}"
+    if between_strings.count(b":") > limits.members and (members := _most_members(between_strings, depth)) > limits.members:
+        return f"{members:,} members of one object, and the limit is {limits.members:,}"
+    return None
+
+
+def _most_members(between_strings: bytes, depth: int) -> int:
+    """Returns how many members the largest object has. Each member has a colon. An object from which the inner objects were
+    removed has only its own colons."""
+    marks, most = between_strings.translate(None, NOT_OF_OBJECTS), 0
+    for _ in range(depth):
+        most = max(most, max(map(len, COLONS.findall(marks)), default=0))
+        marks = INNERMOST_OBJECTS.sub(b"", marks)
+    return most
 
 
 def frame(channel: int, body: bytes) -> bytes:

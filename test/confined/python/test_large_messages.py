@@ -17,7 +17,7 @@ from frames import HEAD, Limits, find_excess
 from kernel.kernel_state import STATE, Asked
 from kernel.outbox import MessageTooLarge, Outbox
 
-ENOUGH = Limits(bytes=10_000, values=1_000, depth=64)
+ENOUGH = Limits(bytes=10_000, values=1_000, members=100, depth=64)
 
 
 class AnsweringSocket:
@@ -41,18 +41,29 @@ class Bounds(unittest.TestCase):
     def test_the_content_of_strings_counts_neither_as_values_nor_as_levels(self):
         for text in (",[{" * 10, '",[', '\\",[', "\\", '\\\\"[,{', "ä,😀["):
             body = json.dumps([text, text]).encode()
-            self.assertIsNone(find_excess(body, Limits(1_000, values=2, depth=1)), body)
-            self.assertEqual(find_excess(body, Limits(1_000, values=1, depth=1)), "2 values, and the limit is 1")
+            self.assertIsNone(find_excess(body, Limits(1_000, values=2, members=9, depth=1)), body)
+            self.assertEqual(find_excess(body, Limits(1_000, values=1, members=9, depth=1)), "2 values, and the limit is 1")
 
     def test_exactly_the_limit_is_accepted(self):
         body = b'{"a":[[1,2],{}]}'  # 4 brackets, 2 commas, 3 levels
-        self.assertIsNone(find_excess(body, Limits(len(body), values=6, depth=3)))
+        fits = Limits(len(body), values=6, members=1, depth=3)
+        self.assertIsNone(find_excess(body, fits))
         for limits, excess in (
-            (Limits(len(body) - 1, 6, 3), "16 bytes of JSON, and the limit is 15"),
-            (Limits(len(body), 5, 3), "6 values, and the limit is 5"),
-            (Limits(len(body), 6, 2), "3 levels, and the limit is 2"),
+            (fits._replace(bytes=15), "16 bytes of JSON, and the limit is 15"),
+            (fits._replace(values=5), "6 values, and the limit is 5"),
+            (fits._replace(members=0), "1 members of one object, and the limit is 0"),
+            (fits._replace(depth=2), "3 levels, and the limit is 2"),
         ):
             self.assertEqual(find_excess(body, limits), excess)
+
+    def test_the_members_of_the_largest_object_count_and_those_of_others_do_not(self):
+        inner = {"b": 1, "c": {"::": ":", "d": {}}}
+        limits = ENOUGH._replace(members=3)
+        for value in ([inner] * 9, {"x": inner, "y": [inner, {}], "z": inner}, {":{" * 9: ":"}):
+            self.assertIsNone(find_excess(json.dumps(value).encode(), limits), value)
+        for value in ({"w": inner, "x": inner, "y": [{}], "z": 0}, [[inner, {"a": {**inner, "e": [inner], "f": 0}}]]):
+            excess = find_excess(json.dumps(value).encode(), limits)
+            self.assertEqual(excess, "4 members of one object, and the limit is 3", value)
 
 
 class Statements(unittest.TestCase):
@@ -71,6 +82,7 @@ class Statements(unittest.TestCase):
         for limits, fits, exceeds in (
             (ENOUGH._replace(bytes=size), "x", "xx"),
             (ENOUGH._replace(values=7), [1, 2, 3], [1, 2, 3, 4]),
+            (ENOUGH._replace(members=4), {"a": 1, "b": 2, "c": 3, "d": 4}, {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}),
             (ENOUGH._replace(depth=3), [[1]], [[[1]]]),
         ):
             sent = self.ask_within(limits)
@@ -164,6 +176,24 @@ class Notifications(unittest.TestCase):
         for count in (1_100, 1):
             outbox.put(b'{"op":"variables","variables":%s}' % json.dumps([0] * count, separators=(",", ":")).encode())
         self.assertEqual([message["variables"] for message in sock.sent], [[0]])
+
+    def test_one_is_discarded_for_its_levels_or_members_however_short_it_is(self):
+        sock = AnsweringSocket()
+        outbox = Outbox(sock, ENOUGH)
+        nested = "[" * 63 + "]" * 63
+        for value in (f"[{nested}]", json.dumps(dict.fromkeys(range(101))), nested, json.dumps(dict.fromkeys(range(100)))):
+            outbox.put(b'{"op":"variables","variables":%b}' % value.encode())
+        self.assertEqual([len(message["variables"]) for message in sock.sent], [1, 100])
+
+    def test_a_new_page_gets_the_state_without_the_widgets_that_are_too_large(self):
+        sock = AnsweringSocket()
+        outbox = Outbox(sock, ENOUGH)
+        for count in (101, 100):
+            message = {"method": "open", "state": dict.fromkeys(range(count)), "buffer_paths": [], "buffers": []}
+            sent = {"op": "model-lifecycle", "model_id": str(count), "message": message}
+            outbox.put(json.dumps(sent, separators=(",", ":")).encode())
+        outbox.follow((1).to_bytes(4, "little"))
+        self.assertEqual([message.get("model_id") for message in sock.sent], [None, "100", None])
 
     def test_our_own_message_that_is_too_large_is_not_sent(self):
         sock = AnsweringSocket()

@@ -82,11 +82,7 @@ class Outbox:
                 self._page_state.take(data, cell_id)
             if not self._is_followed:
                 return
-        if len(data) > self._limits.bytes:
-            return
-        # A value takes at least one byte, so a notification with fewer bytes than the limit of values need not be
-        # counted.
-        if len(data) > self._limits.values and find_excess(data, self._limits):
+        if find_excess(data, self._limits):
             return
         with self._lock:
             self._parts.append(frame(FROM_KERNEL, data))
