@@ -230,7 +230,9 @@ test('in a browser, the page offers to install a missing package, says how that 
   await notebookIn(page).getByRole('button', { name: 'Restart Kernel' }).first().click();
   const confirm = notebookIn(page).getByRole('button', { name: /^(confirm )?restart$/i });
   await page.evaluate(
-    'globalThis.lost = 0; addEventListener("message", ({ data }) => { if (data?.isAway === true) globalThis.lost++; })',
+    `globalThis.lost = 0;
+    new MutationObserver(() => { if (document.querySelector(".away") !== null) globalThis.lost++; })
+      .observe(document.body, { subtree: true, childList: true })`,
   );
   await confirm.first().click();
   await eventually('the new kernel is asked', async () => {

@@ -180,15 +180,21 @@ function useConnection(frame: { readonly current: HTMLIFrameElement | null }): P
 
 const RETRY_MS = 3000;
 
-/** Resolves with whether the server refuses the presence; false when it does not answer, or answers that it cannot. */
-async function isPresenceRefused(): Promise<boolean> {
+/** How long the server may take to answer before the bar says that it does not. */
+const MAX_ANSWER_MS = 3000;
+
+/** Resolves with how the server answers a request for the presence: `none` when it does not answer, or answers that it cannot. */
+async function askForPresence(): Promise<'given' | 'refused' | 'none'> {
   const request = new AbortController();
+  const timer = setTimeout(() => request.abort(), MAX_ANSWER_MS);
   try {
     const { status } = await fetch('presence', { signal: request.signal });
-    return status !== 200 && status < 500 && status !== 429;
+    if (status === 200) return 'given';
+    return status >= 500 || status === 429 ? 'none' : 'refused';
   } catch {
-    return false;
+    return 'none';
   } finally {
+    clearTimeout(timer);
     request.abort();
   }
 }
@@ -204,6 +210,7 @@ function usePresence() {
     void attempts.value; // a new attempt makes a new connection
     if (!isVisible.value) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let isOver = false;
     const source = new EventSource('presence');
     source.onopen = () => {
       isAway.value = false;
@@ -217,14 +224,18 @@ function usePresence() {
       }
     };
     // A lost connection is made again by itself, unless a proxy answers in place of the server. A refusal is final: the cookie is
-    // missing or has expired, or the session is closed. Only then may the frame go, which may have unsaved text.
+    // missing or has expired, or the session is closed. Only then may the frame go, which may have unsaved text. The stream also
+    // ends when the kernel is restarted, so its end alone does not mean that the server is away.
     source.onerror = async () => {
-      isAway.value = true;
+      const answer = await askForPresence();
+      if (isOver || source.readyState === EventSource.OPEN) return;
+      isAway.value = answer === 'none';
       if (source.readyState !== EventSource.CLOSED) return;
-      if (await isPresenceRefused()) isRefused.value = true;
+      if (answer === 'refused') isRefused.value = true;
       else timer = setTimeout(() => attempts.value++, RETRY_MS);
     };
     return () => {
+      isOver = true;
       clearTimeout(timer);
       source.close();
     };
