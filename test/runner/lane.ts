@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import { describe } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { newId, timeOfId } from '#src/base/ids.ts';
 import { untilReported } from './file-reported.ts';
 import { ends, LANE } from './lane-state.ts';
 import type { Order, Report } from './messages.ts';
@@ -96,6 +97,8 @@ async function run(file: string, ownHost: boolean): Promise<void> {
     send({ op: 'note', text: `leaves ${name} replaced` });
     owner[name] = real;
   }
+  // Ids only increase, so they stay where a later clock took them, and resources that are made one after the other have the same time.
+  if (timeOfId(newId('request')) > Date.now() + 50) send({ op: 'spent' });
   if (process.umask(umask) !== umask) send({ op: 'note', text: 'leaves another umask' });
   if (process.cwd() !== root) {
     send({ op: 'note', text: 'leaves another working directory' });

@@ -117,6 +117,17 @@ test('a lane puts back what a file changed for the whole process, and names it',
   ]);
 });
 
+test('a file that has moved new ids ahead of the clock is the last one of its lane', async (t) => {
+  const ids = join(import.meta.dirname, '../../src/base/ids.js');
+  const root = checkout(t, {
+    first: `const { newId } = await import('${ids}'); test('has a later clock', () => void newId('run', Date.now() + 60_000));`,
+    second: `const { newId, timeOfId } = await import('${ids}');
+      test('has the time of now', () => assert.ok(timeOfId(newId('run')) < Date.now() + 1_000));`,
+  });
+  const [, second] = await inOneLane(root, [fileOf('first'), fileOf('second')]);
+  assert.deepEqual(outcomes(second), ['passed: has the time of now']);
+});
+
 test('a file that ends its lane has failed, and the remaining files run in another lane', async (t) => {
   const root = checkout(t, {
     bad: `test('ends all', () => process.exit(3));`,

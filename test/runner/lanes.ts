@@ -133,6 +133,7 @@ class TestProcess {
   readonly #options: LaneOptions;
   readonly #closed: Promise<string>;
   #hasClosed = false;
+  #isSpent = false;
   #run: FileRun | undefined;
   #limit: NodeJS.Timeout | undefined;
   /** Resolves when the process asks for a file. */
@@ -159,6 +160,7 @@ class TestProcess {
       const report = message as Report;
       // The lane wrote its output to the pipes before this message, so the turn that brings the message brings the output, too.
       if (report.op === 'next') setImmediate(() => setImmediate(this.#idle.resolve));
+      else if (report.op === 'spent') this.#isSpent = true;
       else {
         this.#limit?.refresh();
         this.#run?.take(report);
@@ -186,7 +188,7 @@ class TestProcess {
 
   /** Whether it can run another file. */
   get isUsable(): boolean {
-    return !this.#hasClosed && residentBytes(this.#child.pid!) < MAX_LANE_BYTES;
+    return !this.#hasClosed && !this.#isSpent && residentBytes(this.#child.pid!) < MAX_LANE_BYTES;
   }
 
   /** Runs one file in this lane. Resolves when it has ended, or the lane has. */

@@ -25,4 +25,6 @@ export type Report =
   /** The lane is ready for a file, because the one before has ended. */
   | { readonly op: 'next' }
   /** The present file left something of the process changed; the lane has put it back. */
-  | { readonly op: 'note'; readonly text: string };
+  | { readonly op: 'note'; readonly text: string }
+  /** The present file left something changed that the lane cannot put back, so the next file needs a new lane. */
+  | { readonly op: 'spent' };
