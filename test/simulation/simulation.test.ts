@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { runSimulation } from './run-simulation.ts';
 
-const SEEDS = 50;
+const SEEDS = 30;
 
 test('in many short lives with crashes the server keeps what it has acknowledged', async () => {
   const { isSound, text, digests } = await runSimulation('--seeds', `1..${SEEDS}`, '--seconds', '1');
