@@ -1,10 +1,8 @@
 /** A page with `mo.ui.file` in Chromium, and the output of its notebook for the chosen files. */
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { cellOf, openBrowser, outputOf } from './browser.ts';
-import { ELEMENT_FILES } from './element-files.ts';
+import { elementFilesIn } from './element-files.ts';
 import { type OpenNotebook, openNotebook } from './notebook-fixture.ts';
 import type { Owner, TestServer } from './server-fixture.ts';
 
@@ -67,8 +65,7 @@ export class ElementFilePage {
 
   /** Returns the names below the hidden folder of the notebook, those of files that are still arriving included. */
   left(): readonly string[] {
-    const folder = join(this.#server.filesDir, ELEMENT_FILES, this.notebook.id);
-    return existsSync(folder) ? readdirSync(folder) : [];
+    return elementFilesIn(this.#server, this.notebook.id);
   }
 
   /** Returns the ids of the files that have arrived whole. */

@@ -1,6 +1,6 @@
 /** Files that a page sends to elements of a notebook. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { NotebookPageClient } from './notebook-page.ts';
@@ -28,10 +28,14 @@ export async function sentElementFile(
   return `upload:${((await response.json()) as { id: string }).id}`;
 }
 
-/** Returns the names below the hidden folder; none without the folder. */
-export function elementFilesIn({ filesDir }: Pick<TestServer, 'filesDir'>): string[] {
-  const folder = join(filesDir, ELEMENT_FILES);
-  return existsSync(folder) ? (readdirSync(folder, { recursive: true }) as string[]) : [];
+/** Returns the names below the hidden folder, or below that of one session. The server removes folders that have become empty meanwhile. */
+export function elementFilesIn({ filesDir }: Pick<TestServer, 'filesDir'>, sessionId = ''): string[] {
+  try {
+    return readdirSync(join(filesDir, ELEMENT_FILES, sessionId), { recursive: true }) as string[];
+  } catch (error) {
+    if (Object(error).code === 'ENOENT') return [];
+    throw error;
+  }
 }
 
 /** Begins to send a file of a mebibyte by a connection of its own. Resolves once so many bytes of it have arrived. */
