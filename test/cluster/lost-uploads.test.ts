@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http from 'node:http';
 import test from 'node:test';
-import type { ForwardedRequest } from '#src/cluster/peers/forwarding.ts';
-import { BodyCharge, BodyMemory, MAX_BODY_MEMORY_BYTES } from '#src/http/edge/body-memory.ts';
+import type { AnswerChannel, ForwardedRequest } from '#src/cluster/peers/forwarding.ts';
+import { BodyCharge, BodyMemory, MAX_BODY_MEMORY_BYTES, MAX_FREE_BYTES } from '#src/http/edge/body-memory.ts';
+import { BodyStream } from '#src/http/edge/body-stream.ts';
 import { ForwardedUpload } from '#src/http/peer/forwarded-upload.ts';
+import { PeerResponse } from '#src/http/peer/peer-response.ts';
 import type { WireResponse } from '#src/http/wire-exchange.ts';
 import { eventually } from '#test/support/processes.ts';
 import { startTwoWorkers } from './two-workers.ts';
@@ -106,6 +108,68 @@ test('the bytes that an upload holds are charged, and it is refused one byte bey
   assert.deepEqual(done, ['paused', 'refused']);
   upload.abandon();
   assert.equal(memory.take('', room - others), true, 'everything was given back');
+});
+
+test('a small body that comes at once is passed on although there is no room, and ends with its only piece', async () => {
+  const memory = new BodyMemory();
+  assert.equal(memory.take('', MAX_BODY_MEMORY_BYTES / 2), true);
+  const upload = openUpload(PIECE.byteLength, memory);
+  const channel: Pick<AnswerChannel, 'credit'> = { credit: (bytes) => upload.upload.credit(bytes) };
+  const response = new PeerResponse(channel as AnswerChannel, '', undefined);
+  const charge = BodyCharge.of({ principal: undefined, holder: undefined }, memory);
+  upload.upload.sendTo({
+    body: (bytes, isLast) => response.body(Buffer.from(bytes), isLast),
+    credit: () => {},
+    abort: () => {},
+  });
+  const content = new BodyStream(response, PIECE.byteLength, charge);
+  upload.receive(new ArrayBuffer(MAX_FREE_BYTES), true);
+  const sizes: number[] = [];
+  for await (const { byteLength } of content) sizes.push(byteLength);
+  assert.deepEqual([sizes, upload.done], [[MAX_FREE_BYTES], []]);
+});
+
+test('the last piece that is passed on ends the body, whether it has bytes or not', () => {
+  for (const [lastBytes, creditBytes, expected] of [
+    [
+      5,
+      100,
+      [
+        [7, false],
+        [5, true],
+      ],
+    ],
+    [
+      0,
+      100,
+      [
+        [7, false],
+        [0, true],
+      ],
+    ],
+    [0, 0, [[7, true]]],
+    [
+      5,
+      0,
+      [
+        [7, false],
+        [5, true],
+      ],
+    ],
+  ] as const) {
+    const { upload, receive } = openUpload(PIECE.byteLength);
+    const passedOn: [number, boolean][] = [];
+    upload.sendTo({
+      body: ({ byteLength }, isLast) => passedOn.push([byteLength, isLast]),
+      credit: () => {},
+      abort: () => {},
+    });
+    upload.credit(creditBytes);
+    receive(new ArrayBuffer(7));
+    receive(new ArrayBuffer(lastBytes), true);
+    upload.credit(100);
+    assert.deepEqual(passedOn, expected);
+  }
 });
 
 for (const framing of ['of known length', 'in chunks'])

@@ -59,8 +59,8 @@ export interface AnswerEvents {
 
 /** A request on its way. */
 export interface ForwardedRequest {
-  /** Sends a piece of a streamed body; an empty one ends it. */
-  body(bytes: Uint8Array): void;
+  /** Sends a piece of a streamed body. The last one may be empty. */
+  body(bytes: Uint8Array, isLast: boolean): void;
   /** Allows this many more bytes of the answer. */
   credit(bytes: number): void;
   /** The client has left, so the rest of the answer is not needed. */
@@ -81,8 +81,8 @@ export interface AnswerChannel {
 
 /** The events of a request that another worker has forwarded, after its head. */
 export interface IncomingEvents {
-  /** A piece of a streamed body; an empty one ends it. */
-  body(bytes: Buffer): void;
+  /** A piece of a streamed body. The last one may be empty. */
+  body(bytes: Buffer, isLast: boolean): void;
   credit(bytes: number): void;
   aborted(): void;
 }

@@ -9,42 +9,44 @@ export const FRAME = {
   hello: 0,
   /** A request: its head, and its body unless that follows. */
   request: 1,
-  /** A piece of the request's body; an empty one ends it. */
+  /** A piece of the request's body. */
   body: 2,
+  /** The last piece of the request's body, which may be empty. */
+  bodyEnd: 3,
   /** The client has left. */
-  abort: 3,
+  abort: 4,
   /** A whole answer. */
-  reply: 4,
+  reply: 5,
   /** The head of an answer whose body follows. */
-  head: 5,
+  head: 6,
   /** A piece of the answer's body. */
-  data: 6,
+  data: 7,
   /** The last piece of the answer's body, which may be empty. */
-  end: 7,
+  end: 8,
   /** The answer cannot be finished. */
-  cut: 8,
+  cut: 9,
   /** Allows this many more bytes of a body. */
-  credit: 9,
+  credit: 10,
   /** The slot of the request is not at home here, according to the table of that number. The request was not carried out. */
-  misplaced: 10,
-  ask: 11,
-  answer: 12,
+  misplaced: 11,
+  ask: 12,
+  answer: 13,
   /** The answer is an event stream, and continues with the chunks of the feed. */
-  follow: 13,
+  follow: 14,
   /** A feed begins. Numbers of feeds and numbers of exchanges are independent. */
-  feed: 14,
+  feed: 15,
   /** A chunk of a stream. */
-  chunk: 15,
+  chunk: 16,
   /** The stream has ended. */
-  feedEnd: 16,
+  feedEnd: 17,
   /** The followers of the feed are to connect again. */
-  feedCut: 17,
+  feedCut: 18,
   /** The feed has no followers left. */
-  feedClose: 18,
+  feedClose: 19,
   /** The follower accepts this many more bytes of the feed's chunks. */
-  feedCredit: 19,
+  feedCredit: 20,
   /** Whether the producer should pause. */
-  feedPress: 20,
+  feedPress: 21,
 } as const;
 
 export type FrameType = (typeof FRAME)[keyof typeof FRAME];

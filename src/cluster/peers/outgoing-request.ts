@@ -91,8 +91,8 @@ export class OutgoingRequest implements ForwardedRequest, PeerExchange {
     if (!this.#isOver) this.#lose();
   }
 
-  body(bytes: Uint8Array): void {
-    this.#client?.send(FRAME.body, this.#exchange, bytes);
+  body(bytes: Uint8Array, isLast: boolean): void {
+    this.#client?.send(isLast ? FRAME.bodyEnd : FRAME.body, this.#exchange, bytes);
   }
 
   credit(bytes: number): void {

@@ -131,7 +131,8 @@ export class PeerServer implements Disposable {
     const { frames, exchanges, feeds } = peer;
     if (isOfFeed(type)) feeds.frame(type, number, bytes);
     else if (type === FRAME.request) this.#begin(peer, number, bytes);
-    else if (type === FRAME.body) exchanges.get(number)?.body(bytes);
+    else if (type === FRAME.body || type === FRAME.bodyEnd)
+      exchanges.get(number)?.body(bytes, type === FRAME.bodyEnd);
     else if (type === FRAME.credit) exchanges.get(number)?.credit(bytes.readUInt32LE(0));
     else if (type === FRAME.abort) {
       exchanges.get(number)?.aborted();

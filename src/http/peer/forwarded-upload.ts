@@ -98,11 +98,10 @@ export class ForwardedUpload {
       this.#refuse();
       return;
     }
-    if (chunk.byteLength > 0) this.#hold(new Uint8Array(chunk.slice(0))); // uWebSockets.js reuses the memory of the chunk
-    if (isLast) {
-      this.#hold(new Uint8Array(0));
-      this.#resume(); // the end may arrive after the pause, and the connection has to take another request
-    }
+    // An empty piece is held only if no other one is left that can end the body.
+    if (chunk.byteLength > 0 || (isLast && this.#held.length === 0))
+      this.#hold(new Uint8Array(chunk.slice(0))); // uWebSockets.js reuses the memory of the chunk
+    if (isLast) this.#resume(); // the end may arrive after the pause, and the connection has to take another request
     this.#send();
   }
 
@@ -129,7 +128,8 @@ export class ForwardedUpload {
       this.#heldBytes -= bytes.byteLength;
       this.#creditBytes -= bytes.byteLength;
       this.#charge.give(bytes.byteLength);
-      forwarded.body(bytes);
+      // The other worker charges a small body as well, unless it comes at once.
+      forwarded.body(bytes, this.#isWhole && this.#held.length === 0);
     }
     if (this.#heldBytes === 0) this.#resume();
   }

@@ -135,9 +135,9 @@ export class PeerResponse implements WireResponse, IncomingEvents {
     return memoryOf(Buffer.from(this.#address, 'latin1'));
   }
 
-  body(bytes: Buffer): void {
+  body(bytes: Buffer, isLast: boolean): void {
     this.#unacknowledgedBytes += bytes.byteLength;
-    this.#onData(memoryOf(bytes), bytes.byteLength === 0);
+    this.#onData(memoryOf(bytes), isLast);
     if (!this.#isPaused) this.#acknowledge();
   }
 
