@@ -110,3 +110,27 @@ test('a held place is given back once, and a key without a place may always get 
   places[1]![Symbol.dispose]();
   assert.ok(semaphore.tryHold('a') && semaphore.tryHold('a'));
 });
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test('a key that gives back its only place gets the next one first, and new work does not overtake what waits', async () => {
+  const semaphore = new FairSemaphore({ width: 4, widthOfKey: 2, queueOfKey: 9, alwaysOne: true });
+  const [a] = ['a', 'a', 'b'].map((key) => semaphore.tryHold(key));
+  const d = semaphore.tryHold('d')!;
+  const got: string[] = [];
+  const waiting = ['b', 'd', 'd'].map(async (key) => {
+    const place = await semaphore.hold(key);
+    got.push(key);
+    return place;
+  });
+  d[Symbol.dispose]();
+  await settled();
+  assert.deepEqual(got, ['d'], 'although b waits for longer');
+  assert.deepEqual([semaphore.hasRoom('d'), semaphore.tryHold('d')], [false, undefined]);
+  (await waiting[1]!)[Symbol.dispose]();
+  await settled();
+  assert.deepEqual(got, ['d', 'd']);
+  a![Symbol.dispose]();
+  await waiting[0];
+  assert.deepEqual(got, ['d', 'd', 'b']);
+});

@@ -53,7 +53,7 @@ export class FairSemaphore {
     }
   }
 
-  /** Returns whether work with this key would run at once. */
+  /** Returns whether work with this key would run at once. It is false while work of the key waits. */
   hasRoom(key: string, inside = this.#lanes.get(key)?.inside ?? 0): boolean {
     const { width, widthOfKey, alwaysOne } = this.#limits;
     return (inside === 0 && alwaysOne === true) || (this.taken < width && inside < widthOfKey);
@@ -122,22 +122,27 @@ export class FairSemaphore {
     lane.inside--;
     this.taken--;
     if (lane.inside === 0 && lane.waiting.length === 0) this.#lanes.delete(key);
-    this.#admitNext();
+    if (lane.inside === 0 && lane.waiting.length > 0 && this.#limits.alwaysOne === true)
+      this.#admit(key, lane); // whoever else waits: the key has lost its only place
+    else this.#admitNext();
   }
 
-  /**
-   * Gives the free place to the first waiting key that may have it, and then moves that key after the others.
-   */
+  /** Gives the free place to the first waiting key that may have it. */
   #admitNext(): void {
     for (const [key, lane] of this.#lanes) {
       if (lane.waiting.length === 0 || !this.hasRoom(key, lane.inside)) continue;
-      this.#lanes.delete(key);
-      this.#lanes.set(key, lane);
-      lane.inside++;
-      this.taken++;
-      this.#waiting--;
-      lane.waiting.shift()!();
+      this.#admit(key, lane);
       return;
     }
+  }
+
+  /** Gives a place to a key that waits, and moves the key after the others. */
+  #admit(key: string, lane: Lane): void {
+    this.#lanes.delete(key);
+    this.#lanes.set(key, lane);
+    lane.inside++;
+    this.taken++;
+    this.#waiting--;
+    lane.waiting.shift()!();
   }
 }
