@@ -21,14 +21,12 @@ const ID = /^[0-9a-f]{32}$/;
 const SESSION_ID = /^[A-Za-z0-9_-]{1,100}$/;
 /** The most files that one removal names. Files beyond it stay until the kernel ends. */
 export const MAX_REMOVED_FILES = 1_000;
-/**
- * Removals work in the thread pool that all workspaces share. One of a session is carried out at a time, and those of one workspace
- * take turns with those of others.
- */
+/** Removals work in the thread pool that all workspaces share. One of a workspace is carried out at a time, and workspaces take turns. */
 const REMOVALS = {
   width: 2,
   widthOfKey: 1,
-  queueOfKey: 16,
+  queueOfKey: 32,
+  queue: 256,
   refusal: 'Too many removals of files for elements wait already. They are removed when the kernel ends.',
 };
 /** How often the folder of a session may vanish before anything was written: its last file was removed meanwhile. */
@@ -100,13 +98,14 @@ export class ElementFiles {
   }
 
   /**
-   * Removes files of a session that no value names any more, when it is the session's turn. Ids of other files, or of none, are passed
-   * over, and so are those beyond `MAX_REMOVED_FILES`. Rejects with `unavailable` when too many removals of the session wait.
+   * Removes files of a session that no value names any more, when it is the workspace's turn. Ids of other files, or of none, are passed
+   * over, and so are those beyond `MAX_REMOVED_FILES`. Rejects with `unavailable` when too many removals wait. A removal
+   * keeps its turn when its page leaves, because pages that end remove their files.
    */
   async remove({ workspaceId, sessionId }: ElementFileOwner, ids: readonly string[]): Promise<void> {
     const known = ids.slice(0, MAX_REMOVED_FILES).filter((id) => ID.test(id));
     if (known.length === 0) return;
-    await this.#removals.pass(`${workspaceId}/${sessionId}`, () =>
+    await this.#removals.pass(workspaceId, () =>
       this.#inFolder(workspaceId, [ELEMENT_FILES, sessionId], (folder) => removeFrom(folder, known)),
     );
   }

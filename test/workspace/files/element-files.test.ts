@@ -20,8 +20,8 @@ function heldFiles(t: TestContext) {
     writeAt: () => assert.fail(),
   });
   const pathIn = (sessionId: string, id: string) => join(root, files.pathOf(sessionId), id);
-  const remove = (sessionId: string, ids: readonly string[]) =>
-    files.remove({ workspaceId: 'ws_1' as WorkspaceId, sessionId }, ids);
+  const remove = (sessionId: string, ids: readonly string[], workspaceId = 'ws_1') =>
+    files.remove({ workspaceId: workspaceId as WorkspaceId, sessionId }, ids);
   const add = (sessionId: string, id: string) => {
     mkdirSync(join(root, files.pathOf(sessionId)), { recursive: true });
     writeFileSync(pathIn(sessionId, id), 'x');
@@ -32,29 +32,50 @@ function heldFiles(t: TestContext) {
 const idOf = (at: number) => at.toString(16).padStart(32, '0');
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test('the removals of one session are carried out one by one, and those of another one do not wait for them', async (t) => {
-  const { begun, remove } = heldFiles(t);
-  const outcomes = Array.from({ length: 1 + 16 + 1 }, () =>
-    remove('busy', [idOf(1)]).then(
-      () => 'removed',
-      (error: unknown) => Object(error).code,
-    ),
+const outcomeOf = (removal: Promise<void>) =>
+  removal.then(
+    () => 'removed',
+    (error: unknown) => Object(error).code,
   );
-  const other = remove('other', [idOf(1)]);
+
+test('the removals of one workspace are carried out one by one, and those of another one do not wait for them', async (t) => {
+  const { begun, remove } = heldFiles(t);
+  const outcomes = Array.from({ length: 1 + 32 + 1 }, (_, at) =>
+    outcomeOf(remove(`busy${at % 2}`, [idOf(1)])),
+  );
+  const other = remove('other', [idOf(1)], 'ws_2');
   await settled();
   assert.deepEqual(
     begun.map(({ sessionId }) => sessionId),
-    ['busy', 'other'],
+    ['busy0', 'other'],
   );
   assert.equal(await outcomes.at(-1), 'unavailable');
   begun.pop()!.open();
   await other;
-  for (let removed = 0; removed < 17; removed++) {
+  for (let removed = 0; removed < 33; removed++) {
     begun.shift()!.open();
     assert.equal(await outcomes[removed], 'removed');
     await settled();
   }
   assert.equal(begun.length, 0);
+});
+
+test('as many removals as the limit wait in all workspaces together', async (t) => {
+  const { begun, remove } = heldFiles(t);
+  const outcomes = Array.from({ length: 2 + 256 + 1 }, (_, at) =>
+    outcomeOf(remove('s', [idOf(1)], `ws_${at % 20}`)),
+  );
+  assert.equal(await outcomes.at(-1), 'unavailable');
+  let isOver = false;
+  const removed = Promise.all(outcomes.slice(0, -1)).then((all) => {
+    isOver = true;
+    return new Set(all);
+  });
+  while (!isOver) {
+    await settled();
+    for (const { open } of begun.splice(0)) open();
+  }
+  assert.deepEqual(await removed, new Set(['removed']));
 });
 
 test('one removal takes as many files as its limit, and leaves those beyond it', async (t) => {
