@@ -29,6 +29,17 @@ test('a page of millions of empty lists is refused before it is parsed', async (
   assert(process.memoryUsage().heapUsed - before < 50_000_000);
 });
 
+test('a map with more members than the limit is refused with an error that names the limit', async (t) => {
+  const mapOf = (size: number) =>
+    JSON.stringify(Object.fromEntries(Array.from({ length: size }, (_, at) => [`k${at}`, 1])));
+  const answer = (size: number) => answering(t, page([['a', 'map(varchar,integer)']], `[[${mapOf(size)}]]`));
+  assert.deepEqual((await ask(await answer(30_000), 'SELECT 1')).rows, [[mapOf(30_000)]]);
+  await assert.rejects(ask(await answer(30_001), 'SELECT 1'), {
+    category: 'too_much',
+    message: /^A value of the result is a map or an object with more than 30000 members\./,
+  });
+});
+
 test('an integer of millions of digits is refused', async (t) => {
   const session = await answering(t, page([['a', 'bigint']], `[["${'9'.repeat(5_000_000)}"]]`));
   await assert.rejects(ask(session, 'SELECT 1'), { category: 'failed' });

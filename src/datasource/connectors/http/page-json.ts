@@ -17,13 +17,15 @@ const BOUNDS: JsonBounds = {
   maxDigits: 1000,
   mayHaveLargeNames: true,
 };
+/** Names the limit, because a map or a JSON object of an honest database may exceed it. */
+const TOO_WIDE = `A value of the result is a map or an object with more than ${MAX_MEMBERS} members. Select its entries as rows, or as text.`;
 
 export interface PageOptions {
   /** Whether integers that a double cannot hold are marked, as `markLongIntegers` does it. */
   readonly marksLongIntegers?: boolean;
 }
 
-/** Returns the value of the JSON, or `undefined` when it is not JSON. Rejects with `too_much` for too many values. */
+/** Returns the value of the JSON, or `undefined` when it is not JSON. Rejects with `too_much` beyond the bounds. */
 export function parsePage(json: Buffer, options: PageOptions): Promise<unknown> {
   const steps = parsing(json, options);
   return json.length > MAX_PIECE_BYTES ? inSlices(steps) : Promise.resolve().then(() => atOnce(steps));
@@ -33,6 +35,7 @@ function* parsing(received: Buffer, { marksLongIntegers }: PageOptions): Generat
   const json = marksLongIntegers === true ? yield* markLongIntegers(received) : received;
   const scan = new JsonScan(json, BOUNDS);
   while (!scan.advance()) yield;
+  if (scan.excess === 'members') throw new DatasourceFailure('too_much', TOO_WIDE);
   if (scan.excess !== undefined) throw new DatasourceFailure('too_much');
   try {
     return yield* parseJson(json, scan);
