@@ -334,3 +334,26 @@ test('an answer whose commit waits for the disk holds no place', async (t) => {
   committed.resolve();
   for (const { status } of await Promise.all(changes)) assert.equal(status, 200);
 });
+
+test('of many clients that wait for one run, each reads it after the memory of the one before is charged', async (t) => {
+  const ended = deferred();
+  const sentBefore: number[] = [];
+  const server = await serveAnswers(t, {
+    'GET /late': () =>
+      waiting(
+        ok({}),
+        ended.promise.then(() => () => {
+          sentBefore.push([...server.open.inFlight].filter(({ phase }) => phase.name === 'sending').length);
+          return raw('image/png', LARGE);
+        }),
+      ),
+  });
+  const readers = stall(t, server, 'GET /late', MOST);
+  await eventually('all have come', () => server.open.inFlight.size === readers.length);
+  ended.resolve();
+  await eventually('all have read', () => sentBefore.length === readers.length);
+  assert.deepEqual(
+    sentBefore,
+    Array.from({ length: MOST }, (_, at) => at),
+  );
+});

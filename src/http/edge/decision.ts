@@ -275,16 +275,24 @@ function wait(
 ): Promise<Outcome> {
   if (attempt !== undefined) store(exchange, accepted, attempt);
   leavePlace(exchange.request); // the wait may take minutes
-  return whilePending(exchange, read).then(
-    (readReply) => {
-      try {
-        // The reply may contain data that was read only now.
-        return settle(exchange, readReply(), undefined, exchange.context.durable());
-      } catch (error) {
-        return failed(exchange, error, undefined, exchange.context.durable());
-      }
-    },
+  // Each in a turn of its own: the memory of a large reply is charged before the next of a thousand clients that wait for one run reads it.
+  const reply = read.then((readReply) => inOwnTurn(readReply));
+  return whilePending(exchange, reply).then(
+    // The reply may contain data that was read only now.
+    (made) => settle(exchange, made, undefined, exchange.context.durable()),
     (error: unknown) => failed(exchange, error, undefined, exchange.context.durable()),
+  );
+}
+
+function inOwnTurn<T>(work: () => T): Promise<T> {
+  return new Promise((resolve, reject) =>
+    setImmediate(() => {
+      try {
+        resolve(work());
+      } catch (error) {
+        reject(error);
+      }
+    }),
   );
 }
 
