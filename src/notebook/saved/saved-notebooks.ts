@@ -91,14 +91,27 @@ export interface SavedNotebooksOptions {
   readonly allParse: AllParse;
 }
 
+/** A change of parts of a notebook whose code has been checked. */
+interface RequestedChange {
+  readonly fields: NotebookFields;
+  /** Whether every cell parses. */
+  readonly valid: boolean;
+  readonly origin: ChangeOrigin;
+  readonly expectedUpdatedAt: string;
+  readonly checkState: StateCheck<string>;
+}
+
+/** How many large notebooks are changed at once. Each is in memory several times meanwhile, however small the request is. */
+const LARGE_CHANGES = { width: 4, widthOfKey: 2, queueOfKey: 64 };
 /** How many versions are restored at once: each is whole in memory while its code is checked. */
-const RESTORATIONS = { width: 4, widthOfKey: 1, queueOfKey: 64 };
+const RESTORATIONS = { width: 4, widthOfKey: 1, queueOfKey: 8 };
 
 export class SavedNotebooks {
   readonly #store: Store;
   readonly #refuseWhileOpen: RefuseWhileOpen;
   readonly #allParse: AllParse;
   readonly #new = new NewNotebooks();
+  readonly #largeChanges = new FairSemaphore(LARGE_CHANGES);
   readonly #restorations = new FairSemaphore(RESTORATIONS);
   /** Large notebooks that are about to be read. */
   readonly #prepared = new Map<string, NotebookDocument>();
@@ -244,28 +257,53 @@ export class SavedNotebooks {
     { expectedUpdatedAt, checkState = () => {}, ...origin }: NotebookChangeOptions,
   ): Promise<ServedNotebook> {
     const valid = await this.#parses(workspaceId, fields);
+    const change = { fields, valid, origin, expectedUpdatedAt, checkState };
+    return (
+      this.#changeAtOnce(workspaceId, notebookId, change) ??
+      this.#largeChanges.pass(workspaceId, () => this.#changeInSlices(workspaceId, notebookId, change))
+    );
+  }
+
+  /** Changes a small notebook. Returns undefined for a large one, of which nothing is kept. */
+  #changeAtOnce(
+    workspaceId: WorkspaceId,
+    notebookId: string,
+    change: RequestedChange,
+  ): ServedNotebook | undefined {
     const before = this.#stored(workspaceId, notebookId);
-    const check = (updatedAt: string) => {
-      if (!workspaceExists(this.#store, workspaceId)) throw notFound();
-      this.#refuseWhileOpen(workspaceId, notebookId);
-      checkState(updatedAt);
-      if (!isSameInstant(updatedAt, expectedUpdatedAt)) throw staleUpdate(updatedAt);
-    };
-    check(before.updatedAt);
-    const steps = changed(before, fields, { valid, origin });
-    const isSmallChange = isSmall(fields) && before.json.byteLength <= MAX_SIZE_AT_ONCE;
-    const { notebook, version } = isSmallChange ? atOnce(steps) : await inSlices(steps, workspaceId);
+    this.#requireChangeable(workspaceId, notebookId, before.updatedAt, change);
+    if (!isSmall(change.fields) || before.json.byteLength > MAX_SIZE_AT_ONCE) return undefined;
+    const changedNow = atOnce(changed(before, change));
+    return this.#store.write((tx) => putChange(tx, workspaceId, changedNow));
+  }
+
+  async #changeInSlices(
+    workspaceId: WorkspaceId,
+    notebookId: string,
+    change: RequestedChange,
+  ): Promise<ServedNotebook> {
+    const before = this.#stored(workspaceId, notebookId);
+    this.#requireChangeable(workspaceId, notebookId, before.updatedAt, change);
+    const encoded = await inSlices(changed(before, change), workspaceId);
     return this.#store.write((tx) => {
-      if (!isSmallChange) {
-        const updatedAt = this.#updatedAt(workspaceId, notebookId);
-        if (updatedAt === undefined) throw notFound();
-        check(updatedAt);
-        if (updatedAt !== before.updatedAt) throw staleUpdate(updatedAt);
-      }
-      if (version !== undefined) putVersion(tx, workspaceId, notebookId, version);
-      putNotebook(tx, workspaceId, notebook);
-      return { json: notebook.json, updatedAt: notebook.document.updatedAt };
+      const updatedAt = this.#updatedAt(workspaceId, notebookId);
+      if (updatedAt === undefined) throw notFound();
+      this.#requireChangeable(workspaceId, notebookId, updatedAt, change);
+      if (updatedAt !== before.updatedAt) throw staleUpdate(updatedAt);
+      return putChange(tx, workspaceId, encoded);
     });
+  }
+
+  #requireChangeable(
+    workspaceId: WorkspaceId,
+    notebookId: string,
+    updatedAt: string,
+    { expectedUpdatedAt, checkState }: RequestedChange,
+  ): void {
+    if (!workspaceExists(this.#store, workspaceId)) throw notFound();
+    this.#refuseWhileOpen(workspaceId, notebookId);
+    checkState(updatedAt);
+    if (!isSameInstant(updatedAt, expectedUpdatedAt)) throw staleUpdate(updatedAt);
   }
 
   /** Returns the present version of a notebook, and then the earlier ones, newest first. Throws `not_found`. */
@@ -413,11 +451,21 @@ function authored(
   return { ...document, ...(by === undefined ? {} : { updatedBy: by }), updatedAt };
 }
 
+/** Stores a changed notebook, and the version that its change ends. */
+function putChange(
+  tx: Transaction,
+  workspaceId: WorkspaceId,
+  { notebook, version }: EncodedChange,
+): ServedNotebook {
+  if (version !== undefined) putVersion(tx, workspaceId, notebook.document.id, version);
+  putNotebook(tx, workspaceId, notebook);
+  return { json: notebook.json, updatedAt: notebook.document.updatedAt };
+}
+
 /** Returns the notebook with the given parts replaced, and the version that ends with the change. */
 function* changed(
   before: StoredNotebook,
-  fields: NotebookFields,
-  { valid, origin }: { readonly valid: boolean; readonly origin: ChangeOrigin },
+  { fields, valid, origin }: Pick<RequestedChange, 'fields' | 'valid' | 'origin'>,
 ): Generator<undefined, EncodedChange> {
   const current = yield* decodeNotebook(before.json);
   const { serialization, datasourceSlugs, variables, title } = fields;
