@@ -103,6 +103,8 @@ export interface Snippets {
 const MAX_CELLS = 10_000;
 /** The processes of one worker that read or write a file, or check the syntax of long code. */
 const PARSERS = { width: 4, widthOfKey: 2, queueOfKey: 16 };
+/** Whole exports. One that waits holds nothing but its request. */
+const EXPORTS = { width: 4, widthOfKey: 2, queueOfKey: 64 };
 const MAX_MESSAGE_CHARS = 500;
 
 /** Returns the places for processes that parse users' input. Workspaces that wait for one take turns. */
@@ -123,7 +125,7 @@ export class NotebookFiles {
   readonly #converter: Converter;
   readonly #places: FairSemaphore;
   /** The places of whole exports: one that waits for a process must not hold its notebook and outputs meanwhile. */
-  readonly #exports = new FairSemaphore(PARSERS);
+  readonly #exports = new FairSemaphore(EXPORTS);
   readonly #readFile: ReadWorkspaceFile;
   #snippets: Promise<Snippets> | undefined;
 
