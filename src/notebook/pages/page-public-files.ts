@@ -20,6 +20,7 @@ export function publicFileScript(settings: string): string {
   return `(() => {
   const { address, pageToken, publicCode } = ${settings};
   const LIFE_MS = ${PUBLIC_CODE_LIFE_MS};
+  const MAX_COPIES = 100, MAX_COPIED_BYTES = 32 * 1024 * 1024;
   const REFERENCE = /^(?:\\.?\\/)?public\\/(?=.)/;
   /** References in a list of pictures, each of which begins the list or follows a comma. */
   const IN_LIST = /(^\\s*|,\\s+|\\d[wx],)(?:\\.?\\/)?public\\/(?=.)/g;
@@ -49,15 +50,31 @@ export function publicFileScript(settings: string): string {
     return link && String(link.href).startsWith(linked) ? link : undefined;
   };
 
-  /** The copies of files in styles, by the addresses from which they came: a renewed credential makes a new copy. */
-  const copies = new Map();
+  /** The copies of files in styles, oldest first. A later copy takes the room of earlier ones, which a browser has loaded by then. */
+  const copies = [];
+  let copiedBytes = 0;
+  const keep = (blob) => {
+    const copy = URL.createObjectURL(blob);
+    copies.push({ copy, bytes: blob.size });
+    copiedBytes += blob.size;
+    while (copies.length > 1 && (copiedBytes > MAX_COPIED_BYTES || copies.length > MAX_COPIES)) {
+      const oldest = copies.shift();
+      copiedBytes -= oldest.bytes;
+      URL.revokeObjectURL(oldest.copy);
+    }
+    return copy;
+  };
+  /** The copies of references that came just now: one output may have many to the same file. A later output gets the file as it is then. */
+  const recent = new Map();
   const copyOf = (whole) => {
-    const known = copies.get(whole) ?? ask(whole)
+    if (recent.has(whole)) return recent.get(whole);
+    const copy = ask(whole)
       .then((response) => response.ok ? response.blob() : Promise.reject(new Error(response.status)))
-      .then((blob) => URL.createObjectURL(blob))
-      .catch(() => { copies.delete(whole); }); // there is no such file, or not yet
-    copies.set(whole, known);
-    return known;
+      .then(keep)
+      .catch(() => undefined); // there is no such file, or not yet
+    recent.set(whole, copy);
+    setTimeout(() => recent.delete(whole), 2000);
+    return copy;
   };
   /** Calls \`use\` with styles that refer to copies of public files. */
   const completeStyles = async (given, use) => {
@@ -95,7 +112,7 @@ export function publicFileScript(settings: string): string {
   /** Loads a file again whose credential has expired. A film goes on where it was, also one whose addresses are in \`<source>\`. */
   const loadAgain = async ({ target }) => {
     const media = target.closest?.('video, audio') ?? null;
-    const elements = media === null ? [target] : [media, ...media.querySelectorAll('source')];
+    const elements = media === null ? [target] : [...new Set([target, media, ...media.querySelectorAll('source')])];
     const places = elements.flatMap((element) => ['src', 'srcset', 'data']
       .filter((name) => element.getAttribute?.(name)?.includes(folder))
       .map((name) => ({ element, name, before: element.getAttribute(name) })));
@@ -108,7 +125,7 @@ export function publicFileScript(settings: string): string {
     const { currentTime = 0, paused = true } = media ?? {};
     for (const { element, name, before: text } of places)
       if (element.getAttribute(name) === text) element.setAttribute(name, text.replaceAll(folder + used + '/', folder + code + '/'));
-    if (media === null) return;
+    if (media === null || places.every(({ element }) => element.localName === 'track')) return;
     media.load();
     media.currentTime = currentTime;
     if (!paused) media.play().catch(() => {});
