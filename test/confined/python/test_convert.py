@@ -368,6 +368,8 @@ class Converting(unittest.TestCase):
         self.assertIn("a = 1\na", codes)
         cells[2]["language"] = "julia"
         self.assert_broken("ipynb", json.dumps(old), "julia")
+        present = [{"cell_type": "markdown", "source": "text", "language": "markdown", "metadata": {}}]
+        self.read("ipynb", json.dumps({"cells": present, "metadata": {}, "nbformat": 4}))
 
     def test_the_error_for_a_broken_script_has_the_line(self):
         self.assert_broken("py", "x = 1\ny = (\n", "line 2", "never closed")

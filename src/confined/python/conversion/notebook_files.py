@@ -202,7 +202,7 @@ def _find_other_language(metadata, cells):
     """Returns the language in which the notebook says it is written, unless that is Python. Cells of format 3 name theirs."""
     info, kernel = metadata.get("language_info"), metadata.get("kernelspec")
     of_notebook = (isinstance(info, dict) and info.get("name"), isinstance(kernel, dict) and kernel.get("language"))
-    for given in (*of_notebook, *(cell.get("language") for cell in cells)):
+    for given in (*of_notebook, *(cell.get("language") for cell in cells if "input" in cell)):
         if isinstance(given, str) and given.strip() and not given.lower().startswith(("python", "ipython")):
             return given.strip()[:40]
     return None
