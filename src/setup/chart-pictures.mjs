@@ -145,7 +145,7 @@ function routed({ sources, targets, events, lines, sections = [], labels = [] })
     from: sources[0],
     to: targets[0],
     events,
-    lines,
+    ...(lines.join() !== events.join() && { lines }),
     points: points.map(({ x, y }) => [round(x), round(y)]),
     label: label && {
       x: round(label.x),
@@ -156,4 +156,4 @@ function routed({ sources, targets, events, lines, sections = [], labels = [] })
   };
 }
 
-const round = (length) => Math.round(length * 10) / 10;
+const { round } = Math;

@@ -116,7 +116,7 @@ function State({ state: { id, x, y, width, height }, isActive, isInner, isRefusi
 }
 
 function Transition({
-  transition: { points, lines, label },
+  transition: { points, events, lines = events, label },
   kind,
 }: {
   readonly transition: RoutedTransition;

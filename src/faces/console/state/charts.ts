@@ -15,8 +15,8 @@ export interface RoutedTransition {
   readonly to: string;
   /** Types of events. */
   readonly events: readonly string[];
-  /** The same events as lines of text for the picture. */
-  readonly lines: readonly string[];
+  /** The same events as lines of text for the picture. Absent when the lines are the types. */
+  readonly lines?: readonly string[];
   readonly points: readonly (readonly [number, number])[];
   readonly label?: {
     readonly x: number;
