@@ -245,6 +245,10 @@ export class User implements SimulatedUser {
     const answer = await this.#client.post('/api/v3/notebook-sessions', body);
     if (!isAnswer(answer)) return;
     if (answer.status !== 202 && answer.status !== 409) return this.#complain('the opening', answer);
+    if (answer.json.code === 'environment_closed') {
+      this.#environment = undefined; // its own closing was carried out, although the answer was lost
+      return;
+    }
     if (answer.status === 202) this.#acknowledgedState = 'open';
     this.#isOpen = true;
     this.#wasOpened = true;
