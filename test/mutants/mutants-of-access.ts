@@ -8,8 +8,9 @@ export const MUTANTS_OF_ACCESS: readonly Mutant[] = [
     wrong:
       'A large change of a saved notebook is stored although a session was opened while it was prepared.',
     file: 'src/notebook/saved/saved-notebooks.ts',
-    before: '        check(updatedAt);\n        if (updatedAt !== before.updatedAt)',
-    after: '        if (updatedAt !== before.updatedAt)',
+    before:
+      '      this.#requireChangeable(workspaceId, notebookId, updatedAt, change);\n      if (updatedAt !== before.updatedAt)',
+    after: '      if (updatedAt !== before.updatedAt)',
   },
   {
     name: 'weak-tag-allows-a-write',
