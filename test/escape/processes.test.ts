@@ -249,7 +249,9 @@ function faultsOf(process: ConfinedProcess, foreign: ReadonlySet<string>, hasNam
   for (const [descriptor, target] of process.descriptors) {
     if (allowed.isConfined && PRIVATE.test(target)) faults.push(`${descriptor} is ${target}`);
     if (descriptor >= FROM_LAUNCHER) faults.push(`${descriptor} is ${target}, which the launcher had open`);
-    if (allowed.isConfined && foreign.has(target))
+    // An engine opens the folder of its workspace by itself, and the server may list that folder at the same moment.
+    const isOwnFolder = process.role === 'engine' && /\/workspaces\/[^/]+\/files$/.test(target);
+    if (allowed.isConfined && !isOwnFolder && foreign.has(target))
       faults.push(`${descriptor} is ${target}, which others have open`);
   }
   if (!allowed.isConfined) return faults;
