@@ -14,6 +14,8 @@ export interface ConfinedProcess {
   readonly namespaces: readonly string[];
   /** The targets of the open descriptors. */
   readonly descriptors: ReadonlyMap<number, string>;
+  /** The same with the flags with which each was opened: see `openingsOf`. */
+  readonly openings: ReadonlyMap<number, string>;
 }
 
 const NAMESPACES = ['ipc', 'mnt', 'net', 'pid', 'user'];
@@ -47,6 +49,7 @@ function look(pid: number, name: string, server: number): ConfinedProcess {
     capabilities: ['CapEff', 'CapPrm', 'CapBnd'].map(field),
     namespaces: NAMESPACES.filter((kind) => namespaceOf(pid, kind) !== namespaceOf(server, kind)),
     descriptors: descriptorsOf(pid),
+    openings: openingsOf(pid),
   };
 }
 
@@ -75,6 +78,24 @@ export function descriptorsOf(pid: number): Map<number, string> {
     readdirSync(folder).flatMap((name): [number, string][] => {
       try {
         return [[Number(name), readlinkSync(`${folder}/${name}`)]];
+      } catch {
+        return []; // it was closed meanwhile
+      }
+    }),
+  );
+}
+
+/** A descriptor is closed or kept by the program that its process becomes, so this flag is not one of the opened file. */
+const CLOSE_ON_EXEC = 0o2000000;
+
+/** Descriptor → the flags of the opened file and where it leads to. Two processes that share an opened file have the same text. */
+export function openingsOf(pid: number): Map<number, string> {
+  return new Map(
+    [...descriptorsOf(pid)].flatMap(([descriptor, target]): [number, string][] => {
+      try {
+        const [, flags = ''] =
+          /^flags:\s*(\d+)$/m.exec(readFileSync(`/proc/${pid}/fdinfo/${descriptor}`, 'latin1')) ?? [];
+        return [[descriptor, `${Number.parseInt(flags, 8) & ~CLOSE_ON_EXEC} ${target}`]];
       } catch {
         return []; // it was closed meanwhile
       }

@@ -13,7 +13,7 @@ import type { Overrides } from '#test/support/server-fixture.ts';
 import { startPackageIndex } from '#test/support/stand-ins/package-index.ts';
 import { tinyGguf } from '#test/support/stand-ins/tiny-gguf.ts';
 import { type AttackedServer, ORDINARY_UID, obstacle, startAttacked, type User } from './attacked-server.ts';
-import { type ConfinedProcess, descriptorsOf, listProcesses } from './process-table.ts';
+import { type ConfinedProcess, listProcesses, openingsOf } from './process-table.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** Whether that user can run llama.cpp, which `troupe models add-local` installs. */
@@ -249,9 +249,7 @@ function faultsOf(process: ConfinedProcess, foreign: ReadonlySet<string>, hasNam
   for (const [descriptor, target] of process.descriptors) {
     if (allowed.isConfined && PRIVATE.test(target)) faults.push(`${descriptor} is ${target}`);
     if (descriptor >= FROM_LAUNCHER) faults.push(`${descriptor} is ${target}, which the launcher had open`);
-    // An engine opens the folder of its workspace by itself, and the server may list that folder at the same moment.
-    const isOwnFolder = process.role === 'engine' && /\/workspaces\/[^/]+\/files$/.test(target);
-    if (allowed.isConfined && !isOwnFolder && foreign.has(target))
+    if (allowed.isConfined && foreign.has(process.openings.get(descriptor) ?? ''))
       faults.push(`${descriptor} is ${target}, which others have open`);
   }
   if (!allowed.isConfined) return faults;
@@ -293,13 +291,14 @@ async function findFaults(
   hasNamespaces: boolean,
 ): Promise<{ roles: Set<string>; faults: string[] }> {
   const processes = listProcesses(server.pid);
-  // A confined child must not have open any target that the server, the kernel host or the process of the tests has open.
+  // A confined child must not have inherited anything that the server, the kernel host or the process of the tests has open. An inherited
+  // descriptor has the flags of its origin. An engine opens the folder of its workspace by itself, with other flags than the server.
   const trusted = processes.filter(({ role }) => ['zygote', 'preload', 'guardian', 'worker'].includes(role));
   const foreign = new Set(
-    [descriptorsOf(process.pid), descriptorsOf(server.pid), ...trusted.map(({ descriptors }) => descriptors)]
-      .flatMap((descriptors) => [...descriptors.values()])
+    [openingsOf(process.pid), openingsOf(server.pid), ...trusted.map(({ openings }) => openings)]
+      .flatMap((openings) => [...openings.values()])
       // A file in memory is named after its use, so two of them cannot be distinguished.
-      .filter((target) => !/^(\/dev\/null$|anon_inode:|\/memfd:)/.test(target)),
+      .filter((opening) => !/^\d+ (\/dev\/null$|anon_inode:|\/memfd:)/.test(opening)),
   );
   const faults: string[] = [];
   for (const one of processes) {
