@@ -302,7 +302,9 @@ export class SimulatedServer {
   #openLog(): RootLog {
     const write = (line: string) => {
       const { level, msg, time: _, ...fields } = JSON.parse(line) as Record<string, unknown>;
-      this.#world.trace.add('log', `${String(level)} ${String(msg)}`);
+      // Each simulation has another folder, which must not make another trace.
+      const message = String(msg).replaceAll(this.#folder, 'FOLDER');
+      this.#world.trace.add('log', `${String(level)} ${message}`);
       if (
         (level !== 'error' && level !== 'fatal') ||
         this.#isBroken ||
