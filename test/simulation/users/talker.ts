@@ -3,14 +3,13 @@ import type { RunStatus } from '#src/contract/wire/run.ts';
 import type { Ledger } from '../judges/ledger.ts';
 import { type Nature, type World, world } from '../world/world.ts';
 import { isAnswer, type Outcome, type SimulatedClient } from './client.ts';
+import { Complaints } from './complaints.ts';
 import { Follower } from './follower.ts';
 import { type Behaviour, promptText } from './prompt-text.ts';
 import type { SimulatedUser } from './simulated-user.ts';
 
 const SESSIONS = '/api/v3/agent-sessions';
 const SHAPES: readonly Behaviour[] = ['say', 'say', 'say', 'work', 'work', 'hang', 'hang', 'break', 'refuse'];
-/** Answers to a prompt or a cancellation that a user has to expect. */
-const EXPECTED = new Set([202, 404, 409, 429]);
 const ATTEMPTS = 6;
 const LAST_ATTEMPTS = 80;
 const LAST_PAUSE_MS = 250;
@@ -24,6 +23,7 @@ export class Talker implements SimulatedUser {
   readonly #world: World = world();
   readonly #nature: Nature = world().nature;
   readonly #random = world().ofUsers.fork();
+  readonly #complaints = new Complaints(world());
   #environment: string | undefined;
   #conversation: string | undefined;
   #isOpen = false;
@@ -101,7 +101,8 @@ export class Talker implements SimulatedUser {
       this.#environment = undefined;
       return;
     }
-    if (answer.status !== 200 && answer.status !== 201) return this.#complain('the opening', answer);
+    if (answer.status !== 200 && answer.status !== 201)
+      return this.#complaints.complain('the opening', answer);
     this.#conversation = String(answer.json.sessionId);
     this.#isOpen = true;
     this.#follower ??= new Follower(this.#client, this.#ledger, this.name, {
@@ -119,15 +120,17 @@ export class Talker implements SimulatedUser {
     const token = `p${this.name}x${++this.#count}`;
     const asked = await this.#client.post(`${path}/runs`, { prompt: promptText({ behaviour, token }) });
     await this.#world.sleep(this.#random.next() * 40);
-    if (this.#random.is(0.3)) this.#requireSound('the closing', await this.#client.ask('DELETE', path));
+    if (this.#random.is(0.3))
+      this.#complaints.requireSound('the closing', await this.#client.ask('DELETE', path));
     const deleted = await this.#client.ask('DELETE', `${path}/conversation`);
-    this.#requireSound('the deletion of a conversation', deleted);
+    this.#complaints.requireSound('the deletion of a conversation', deleted);
     if (isAnswer(deleted) && deleted.status === 204) {
       const gone = await this.#client.get(path);
-      if (isAnswer(gone) && gone.status !== 404) this.#complain('a conversation that was deleted', gone);
+      if (isAnswer(gone) && gone.status !== 404)
+        this.#complaints.complain('a conversation that was deleted', gone);
     } else if (isAnswer(asked) && asked.status === 202) {
       const cancelled = await this.#client.post(`/api/v3/runs/${String(asked.json.runId)}/cancel`, {});
-      this.#requireSound('a cancellation', cancelled);
+      this.#complaints.requireSound('a cancellation', cancelled);
     }
   }
 
@@ -143,7 +146,7 @@ export class Talker implements SimulatedUser {
       this.#isOpen = false;
       if (this.#random.is(0.5)) this.#environment = undefined;
     }
-    this.#requireSound('the closing', answer);
+    this.#complaints.requireSound('the closing', answer);
   }
 
   /** Asks something. With a key it is sent again until there is an answer. */
@@ -171,7 +174,7 @@ export class Talker implements SimulatedUser {
       }
       if (isAnswer(outcome)) {
         if (outcome.json.code === 'session_closed') this.#isOpen = false;
-        if (!EXPECTED.has(outcome.status)) this.#complain('a prompt', outcome);
+        this.#complaints.requireExpected('a prompt', outcome);
         return;
       }
       this.#ledger.history.push({ ...submission, key: key ?? token, answer: 'unknown' });
@@ -191,7 +194,7 @@ export class Talker implements SimulatedUser {
     this.#ledger.noteCancel(runId);
     const answer = await this.#client.post(`/api/v3/runs/${runId}/cancel`, {});
     if (isAnswer(answer) && answer.status === 202) this.#ledger.noteCancelled(runId);
-    this.#requireSound('a cancellation', answer);
+    this.#complaints.requireSound('a cancellation', answer);
   }
 
   async #read(): Promise<void> {
@@ -201,7 +204,7 @@ export class Talker implements SimulatedUser {
     const fromMs = this.#world.nowMs;
     const answer = await this.#client.get(`/api/v3/runs/${runId}`);
     if (!isAnswer(answer)) return;
-    if (answer.status !== 200) return this.#complain(`the acknowledged run ${runId}`, answer);
+    if (answer.status !== 200) return this.#complaints.complain(`the acknowledged run ${runId}`, answer);
     const isStale = answer.json.stale === true;
     this.#ledger.history.push({
       kind: 'run-read',
@@ -219,7 +222,7 @@ export class Talker implements SimulatedUser {
     if (this.#conversation === undefined) return;
     const answer = await this.#client.get(this.#path);
     if (isAnswer(answer) && answer.status !== 200)
-      this.#complain('the conversation, after a restart,', answer);
+      this.#complaints.complain('the conversation, after a restart,', answer);
   }
 
   async useOnceMore(): Promise<string | undefined> {
@@ -270,14 +273,5 @@ export class Talker implements SimulatedUser {
       ({ role, text }) => role === 'assistant' && text.includes(`p${this.name}last`),
     );
     return isAnswered ? undefined : `the last answer is not in the conversation of ${this.name}`;
-  }
-
-  #requireSound(what: string, outcome: Outcome): void {
-    if (isAnswer(outcome) && outcome.status >= 500) this.#complain(what, outcome);
-  }
-
-  #complain(what: string, outcome: Outcome): void {
-    const shown = typeof outcome === 'string' ? outcome : `${outcome.status} ${outcome.text}`;
-    this.#world.problem(`${what} was answered with ${shown}`);
   }
 }

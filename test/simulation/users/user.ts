@@ -6,21 +6,20 @@
 import type { RunStatus } from '#src/contract/wire/run.ts';
 import type { Ledger } from '../judges/ledger.ts';
 import { DEAF, EXIT, FAIL, HANG, print, sleep } from '../kernel/cell-code.ts';
-import { diskOf } from '../stand-ins/disk.ts';
 import { type Nature, type World, world } from '../world/world.ts';
 import { isAnswer, type Outcome, type SimulatedClient } from './client.ts';
+import { Complaints, shownOf } from './complaints.ts';
+import { Expectations } from './expectations.ts';
 import { Follower } from './follower.ts';
+import { KeyedRequests } from './keyed-requests.ts';
+import { NEW_REGISTER, Registers } from './registers.ts';
 import type { SimulatedUser } from './simulated-user.ts';
 
 /** The cells of the notebook. Requests bring the code of the first ones; the last one is edited and runs as it is. */
 const SENT_CELLS = ['a', 'b'] as const;
 const EDITED_CELL = 'c';
-const FIRST_TITLE = 'first';
-/** Answers to a run or an edit that a user in a hurry has to expect. */
-const EXPECTED = new Set([202, 404, 409, 429]);
 const RECENT_RUNS = 5;
 const ATTEMPTS = 6;
-const PATIENT_ATTEMPTS = 200;
 const LAST_ATTEMPTS = 80;
 const LAST_PAUSE_MS = 250;
 /** How often a user sends code that ends its kernel, until the session has failed. */
@@ -33,16 +32,6 @@ const MAX_WATCHES = 25;
 const WATCH_PAUSE_MS = 3;
 /** How many runs a user in a hurry sends while another one may still be running. */
 const MAX_HURRIED = 10;
-/** A subscriber that reads has got the end of a run so long after somebody has read it. */
-const NEWS_PATIENCE_MS = 4000;
-/** The refusal of a request whose key is in use. */
-const IN_PROGRESS = 'idempotency_in_progress';
-/**
- * How long after the acceptance of its cancellation a run may still be running: more than the server needs to kill its kernel if code ignores
- * interrupts, and less if none does.
- */
-const DEAF_PATIENCE_MS = 8000;
-const CANCEL_PATIENCE_MS = 2600;
 
 export class User implements SimulatedUser {
   readonly name: string;
@@ -58,9 +47,13 @@ export class User implements SimulatedUser {
   readonly #world: World = world();
   readonly #nature: Nature = world().nature;
   readonly #random = world().ofUsers.fork();
+  readonly #complaints = new Complaints(world());
+  readonly #requests: KeyedRequests;
+  readonly #registers: Registers;
+  readonly #expectations: Expectations;
   #environment: string | undefined;
   #isOpen = false;
-  /** What the server has acknowledged last of the session; undefined while a request that changes it is under way. */
+  /** The last acknowledged state of the session; undefined while a request that changes it is under way. */
   #acknowledgedState: 'open' | 'closed' | undefined;
   #follower: Follower | undefined;
   #recent: string[] = [];
@@ -79,6 +72,11 @@ export class User implements SimulatedUser {
     this.#ledger = ledger;
     this.name = name;
     this.#others = others;
+    const shared = { world: this.#world, client, random: this.#random, complaints: this.#complaints };
+    this.#requests = new KeyedRequests(shared);
+    const newToken = () => `w${name}x${++this.#count}`;
+    this.#registers = new Registers({ ...shared, ledger, newToken });
+    this.#expectations = new Expectations(this.#world, client, ledger, name);
   }
 
   get sessionId(): string | undefined {
@@ -158,7 +156,7 @@ export class User implements SimulatedUser {
     if (dice < 0.62) return this.#read();
     if (dice < 0.67) return this.#list();
     if (dice < 0.77) return this.#edit();
-    if (dice < 0.85) return this.#write();
+    if (dice < 0.85) return this.#writeRegister();
     if (dice < 0.88) return this.#interrupt();
     if (dice < 0.9) return this.#deleteRun();
     if (dice < 0.905) return this.#deleteRunning();
@@ -175,7 +173,7 @@ export class User implements SimulatedUser {
     if (!isAnswer(answer) || this.#acknowledgedState !== before) return;
     const isOpen = answer.status === 200 && answer.json.status !== 'closed';
     if (isOpen !== (before === 'open'))
-      this.#complain(`the session of ${this.name}, which was ${before},`, answer);
+      this.#complaints.complain(`the session of ${this.name}, which was ${before},`, answer);
   }
 
   // ── Beginnings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -186,57 +184,29 @@ export class User implements SimulatedUser {
       code: print(`${this.name}-${id}`),
     }));
     const serialization = { app: { options: { app_title: this.name } }, cells };
-    this.notebook = await this.#created('/api/v3/notebooks', { serialization }, 'id', 'nb');
+    this.notebook = await this.#requests.created(
+      '/api/v3/notebooks',
+      { serialization },
+      'id',
+      `${this.name}-nb`,
+    );
     if (this.notebook !== undefined)
       for (const { cell_id } of cells)
         this.#ledger.noteCode(this.#cell(cell_id), `${this.name}-${cell_id}`)();
   }
 
   async #createRegister(): Promise<void> {
-    const serialization = { app: { options: { app_title: FIRST_TITLE } }, cells: [] };
-    this.register = await this.#created('/api/v3/notebooks', { serialization }, 'id', 'register');
+    const body = { serialization: NEW_REGISTER };
+    this.register = await this.#requests.created('/api/v3/notebooks', body, 'id', `${this.name}-register`);
   }
 
   async #createEnvironment(): Promise<void> {
-    this.#environment = await this.#created(
+    this.#environment = await this.#requests.created(
       '/api/v3/execution-environments',
       {},
       'environmentId',
-      `environment${++this.#count}`,
+      `${this.name}-environment${++this.#count}`,
     );
-  }
-
-  /** Creates something once, however often the request has to be sent. Returns a member of the answer. */
-  async #created(path: string, body: object, member: string, key: string): Promise<string | undefined> {
-    for (let attempt = 0; attempt < PATIENT_ATTEMPTS; attempt++) {
-      const answer = await this.#postTwice(path, body, `${this.name}-${key}`);
-      if (isAnswer(answer) && answer.status === 201) return String(answer.json[member]);
-      if (isAnswer(answer)) {
-        this.#complain('the creation', answer);
-        return undefined;
-      }
-      await this.#pause();
-    }
-    return undefined;
-  }
-
-  /**
-   * Sends a request with a key, now and then twice at once, as a client does that gives up too early. Both name one thing, and none
-   * is refused because of what the other one has begun.
-   */
-  async #postTwice(path: string, body: object, key: string, leavesAfterMs?: number): Promise<Outcome> {
-    if (!this.#random.is(0.15)) return this.#client.post(path, body, { key, leavesAfterMs });
-    const first = this.#client.post(path, body, { key });
-    await this.#world.sleep(this.#random.next() * 3);
-    const answers = await Promise.all([first, this.#client.post(path, body, { key })]);
-    const told = answers.filter(isAnswer);
-    const made = told.find(({ status }) => status < 300);
-    for (const { status, json, text } of made === undefined ? [] : told) {
-      const { runId } = (json.busyWith ?? {}) as { runId?: string };
-      if (status < 300 ? json.id !== made!.json.id : runId !== undefined && runId === made!.json.runId)
-        this.#world.problem(`the key ${key} was answered with ${made!.text} and with ${text}`);
-    }
-    return made ?? told.find(({ json }) => json.code !== IN_PROGRESS) ?? 'unknown';
   }
 
   async #open(): Promise<void> {
@@ -244,7 +214,8 @@ export class User implements SimulatedUser {
     this.#acknowledgedState = undefined;
     const answer = await this.#client.post('/api/v3/notebook-sessions', body);
     if (!isAnswer(answer)) return;
-    if (answer.status !== 202 && answer.status !== 409) return this.#complain('the opening', answer);
+    if (answer.status !== 202 && answer.status !== 409)
+      return this.#complaints.complain('the opening', answer);
     if (answer.json.code === 'environment_closed') {
       this.#environment = undefined; // its own closing was carried out, although the answer was lost
       return;
@@ -267,7 +238,7 @@ export class User implements SimulatedUser {
       this.#isOpen = false;
       this.#acknowledgedState = 'closed';
     }
-    this.#requireSound('the closing', answer);
+    this.#complaints.requireSound('the closing', answer);
   }
 
   /** Asks for things that a session in its closing refuses, or does not do twice. */
@@ -275,7 +246,7 @@ export class User implements SimulatedUser {
     await this.#world.sleep(this.#random.next() * 5);
     const path = this.session;
     for (const act of ['interrupt', 'wake', 'hibernate'])
-      this.#requireSound(`a request to ${act}`, await this.#client.post(`${path}/${act}`, {}));
+      this.#complaints.requireSound(`a request to ${act}`, await this.#client.post(`${path}/${act}`, {}));
   }
 
   /** Lets kernels die early until the session has failed, and uses the failed session. */
@@ -289,18 +260,24 @@ export class User implements SimulatedUser {
     await this.#interrupt();
     if (this.#random.is(0.3)) return this.#close();
     await this.#world.sleep(this.#random.next() * 2 * RETRY_PAUSE_MS);
-    this.#requireSound('the waking', await this.#client.post(`${this.session}/wake`, {}));
+    this.#complaints.requireSound('the waking', await this.#client.post(`${this.session}/wake`, {}));
   }
 
   async #sleepAndWake(): Promise<void> {
-    this.#requireSound('the hibernation', await this.#client.post(`${this.session}/hibernate`, {}));
+    this.#complaints.requireSound(
+      'the hibernation',
+      await this.#client.post(`${this.session}/hibernate`, {}),
+    );
     await this.#world.sleep(this.#random.next() * this.#nature.thinkMs);
     if (this.#random.is(0.3)) {
-      this.#requireSound('another hibernation', await this.#client.post(`${this.session}/hibernate`, {}));
+      this.#complaints.requireSound(
+        'another hibernation',
+        await this.#client.post(`${this.session}/hibernate`, {}),
+      );
       await this.#interrupt();
     }
     if (this.#random.is(0.2)) return this.#close();
-    this.#requireSound('the waking', await this.#client.post(`${this.session}/wake`, {}));
+    this.#complaints.requireSound('the waking', await this.#client.post(`${this.session}/wake`, {}));
   }
 
   /** Closes an environment that is in use, and opens and closes one that is not. */
@@ -308,18 +285,18 @@ export class User implements SimulatedUser {
     const path = '/api/v3/execution-environments';
     const used = await this.#client.ask('DELETE', `${path}/${this.#environment}`);
     if (isAnswer(used) && used.status !== 409 && this.#acknowledgedState === 'open')
-      this.#complain('the closing of an environment in use', used);
+      this.#complaints.complain('the closing of an environment in use', used);
     if (isAnswer(used) && used.status < 300) this.#environment = undefined;
     const made = await this.#client.post(path, {});
     if (!isAnswer(made) || made.status !== 201) return;
     const one = `${path}/${String(made.json.environmentId)}`;
     const closed = await this.#client.ask('DELETE', one);
     if (!isAnswer(closed)) return;
-    if (closed.status >= 300) return this.#complain('the closing of an empty environment', closed);
+    if (closed.status >= 300) return this.#complaints.complain('the closing of an empty environment', closed);
     const body = { notebookId: this.notebook, environmentId: made.json.environmentId };
     const refused = await this.#client.post('/api/v3/notebook-sessions', body);
     if (isAnswer(refused) && refused.status < 300)
-      this.#complain('the opening in a closed environment', refused);
+      this.#complaints.complain('the opening in a closed environment', refused);
   }
 
   // ── Runs ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -341,7 +318,7 @@ export class User implements SimulatedUser {
       const path = `${this.session}/executions`;
       const outcome = await (key === undefined
         ? this.#client.post(path, body, { leavesAfterMs })
-        : this.#postTwice(path, body, key, leavesAfterMs));
+        : this.#requests.postTwice(path, body, key, leavesAfterMs));
       const span = { from: fromMs, to: this.#world.nowMs };
       const submission = { kind: 'submission', session: this.notebook!, token, ...span } as const;
       if (isAnswer(outcome) && outcome.status === 202) {
@@ -352,10 +329,10 @@ export class User implements SimulatedUser {
         else if (this.#random.is(0.3)) await this.#watch(runId);
         return;
       }
-      if (isAnswer(outcome)) return this.#requireExpected('a run', outcome);
+      if (isAnswer(outcome)) return this.#complaints.requireExpected('a run', outcome);
       this.#ledger.history.push({ ...submission, key: key ?? token, answer: 'unknown' });
       if (key === undefined) return;
-      await this.#pause();
+      await this.#requests.pause();
       await this.#calm;
     }
   }
@@ -366,7 +343,7 @@ export class User implements SimulatedUser {
     const body = { type: 'cells', cells: [{ cellId: EDITED_CELL }] };
     const outcome = await this.#client.post(`${this.session}/executions`, body);
     if (!isAnswer(outcome)) return;
-    if (outcome.status !== 202) return this.#requireExpected('a run', outcome);
+    if (outcome.status !== 202) return this.#complaints.requireExpected('a run', outcome);
     const runId = this.#accepted(outcome.json.runId, fromMs);
     this.#ledger.notePresentRun(runId, this.#cell(EDITED_CELL), fromMs);
     if (this.#random.is(0.3)) await this.#cancelSoon(runId);
@@ -393,25 +370,11 @@ export class User implements SimulatedUser {
       const fromMs = this.#world.nowMs;
       const status = await this.#readRun(runId);
       if (status !== 'running') {
-        if (status !== undefined) this.#expectNews(runId, fromMs);
+        if (status !== undefined) this.#expectations.expectNews(runId, fromMs, this.#follower);
         return;
       }
       await this.#world.sleep(this.#random.next() * WATCH_PAUSE_MS);
     }
-  }
-
-  /** A subscriber that has been there since before the end gets it. */
-  #expectNews(runId: string, beganMs: number): void {
-    const follower = this.#follower;
-    const { life } = this.#client.server;
-    const isReading = () => follower?.hasReadSince(beganMs - NEWS_PATIENCE_MS, NEWS_PATIENCE_MS) === true;
-    this.#world.after(NEWS_PATIENCE_MS, () => {
-      if (this.#client.server.up !== life || !isReading() || this.#wasTroubled(beganMs)) return;
-      if (!this.#ledger.hasSeenEnd(this.name, runId))
-        this.#world.problem(
-          `the end of the run ${runId} has not reached the subscriber ${this.name}, who reads`,
-        );
-    });
   }
 
   /** Sends one run after the other until the session takes one, while the run before ends, or is cancelled. */
@@ -443,39 +406,19 @@ export class User implements SimulatedUser {
     const answer = await this.#client.post(`/api/v3/runs/${runId}/cancel`, {});
     if (!isAnswer(answer)) return;
     this.#ledger.history.push({ kind: 'cancel', runId, from: fromMs, to: this.#world.nowMs });
-    this.#requireSound('a cancellation', answer);
+    this.#complaints.requireSound('a cancellation', answer);
     if (answer.status !== 202) return;
     this.#ledger.noteCancelled(runId);
-    this.#expectEnd(runId);
+    this.#expectations.expectEnd(runId);
     if (this.#random.is(0.2)) await this.#watch(runId);
-  }
-
-  /** A cancelled run ends soon, unless the server does not live that long. */
-  #expectEnd(runId: string): void {
-    const { server } = this.#client;
-    const { life } = server;
-    const fromMs = this.#world.nowMs;
-    const patienceMs = this.#nature.deaf ? DEAF_PATIENCE_MS : CANCEL_PATIENCE_MS;
-    this.#world.after(patienceMs, () => {
-      if (server.up !== life || this.#wasTroubled(fromMs)) return;
-      void this.#client.get(`/api/v3/runs/${runId}`).then((answer) => {
-        if (!isAnswer(answer) || server.up !== life || answer.json.status !== 'running') return;
-        this.#world.problem(
-          `the run ${runId} still runs ${patienceMs / 1000} s after its cancellation was accepted`,
-        );
-      });
-    });
-  }
-
-  /** Returns whether something was wrong with the disk since `fromMs`, so that ends wait for their commits. */
-  #wasTroubled(fromMs: number): boolean {
-    const { trouble, troubledAtMs } = diskOf(this.#world);
-    return trouble !== undefined || troubledAtMs >= fromMs;
   }
 
   async #interrupt(): Promise<void> {
     this.#ledger.noteStop(this.notebook!);
-    this.#requireSound('an interruption', await this.#client.post(`${this.session}/interrupt`, {}));
+    this.#complaints.requireSound(
+      'an interruption',
+      await this.#client.post(`${this.session}/interrupt`, {}),
+    );
   }
 
   async #read(): Promise<void> {
@@ -491,7 +434,7 @@ export class User implements SimulatedUser {
     const answer = await this.#client.get(`/api/v3/runs/${runId}`);
     if (!isAnswer(answer) || !this.acknowledged.has(runId)) return undefined;
     if (answer.status !== 200) {
-      this.#complain(`the acknowledged run ${runId}`, answer);
+      this.#complaints.complain(`the acknowledged run ${runId}`, answer);
       return undefined;
     }
     const status = answer.json.status as 'running' | 'completed' | 'failed' | 'cancelled';
@@ -513,7 +456,7 @@ export class User implements SimulatedUser {
       const deletion = await this.#client.ask('DELETE', `/api/v3/runs/${runId}`);
       if (!isAnswer(deletion) || deletion.status < 300) {
         if (isAnswer(deletion) && !this.#ledger.isCancelled(runId))
-          this.#complain(`the deletion of the stale run ${runId}`, deletion);
+          this.#complaints.complain(`the deletion of the stale run ${runId}`, deletion);
         this.acknowledged.delete(runId);
         this.#ledger.forget(runId);
       }
@@ -531,7 +474,8 @@ export class User implements SimulatedUser {
     for (const { id: runId, status, stale } of items)
       this.#ledger.history.push({ kind: 'run-read', runId, status, isStale: stale === true, ...span });
     const running = items.filter(({ status, stale }) => status === 'running' && stale !== true);
-    if (running.length > 1) this.#complain('the list of runs, of which several are running,', answer);
+    if (running.length > 1)
+      this.#complaints.complain('the list of runs, of which several are running,', answer);
   }
 
   /** Deletes a run that has no key and whose end nobody waits for. */
@@ -542,7 +486,7 @@ export class User implements SimulatedUser {
     this.#recent = this.#recent.filter((id) => id !== runId);
     const answer = await this.#client.ask('DELETE', `/api/v3/runs/${runId}`);
     if (isAnswer(answer) && answer.status === 409) this.acknowledged.add(runId);
-    this.#requireSound('the deletion of a run', answer);
+    this.#complaints.requireSound('the deletion of a run', answer);
   }
 
   /** Deletes a run that does not end by itself, which is refused while it runs. */
@@ -556,7 +500,7 @@ export class User implements SimulatedUser {
     this.#ledger.noteCancel(runId);
     if (cancels) void this.#client.post(`${path}/cancel`, {});
     const deletion = await this.#client.ask('DELETE', path);
-    this.#requireSound('the deletion of a running run', deletion);
+    this.#complaints.requireSound('the deletion of a running run', deletion);
     if (isAnswer(deletion) && deletion.status < 300) this.#ledger.forget(runId);
     else if (!cancels) await this.#client.post(`${path}/cancel`, {});
   }
@@ -575,7 +519,7 @@ export class User implements SimulatedUser {
     });
     if (!isAnswer(outcome)) return;
     if (outcome.status === 200) known();
-    else this.#requireExpected('an edit', outcome);
+    else this.#complaints.requireExpected('an edit', outcome);
   }
 
   /** An edit, a run and its cancellation, close together. */
@@ -588,102 +532,19 @@ export class User implements SimulatedUser {
     await Promise.all(acts);
   }
 
-  /** Writes somebody's register, on condition that nobody has written it since it was read. */
-  async #write(): Promise<void> {
+  /** Writes somebody's register. */
+  #writeRegister(): Promise<void> {
     const { register } = this.#random.pick(this.#others());
-    if (register === undefined) return;
-    const path = `/api/v3/notebooks/${register}`;
-    const readFromMs = this.#world.nowMs;
-    const read = await this.#client.get(path);
-    if (!isAnswer(read) || read.status !== 200) return;
-    const expected = String(read.json.updatedAt);
-    const title = titleOf(read.json);
-    const readSpan = { from: readFromMs, to: this.#world.nowMs };
-    if (title !== FIRST_TITLE)
-      this.#ledger.history.push({
-        kind: 'register-read',
-        register,
-        version: expected,
-        token: title,
-        ...readSpan,
-      });
-    const acts = [this.#replace(register, expected)];
-    if (this.#random.is(0.2)) acts.push(this.#replace(register, expected)); // only one of them may succeed
-    if (this.#random.is(0.4)) acts.push(this.#readRegister(register), this.#readRegister(register));
-    await Promise.all(acts);
+    return register === undefined ? Promise.resolve() : this.#registers.write(register);
   }
-
-  async #replace(register: string, expected: string): Promise<void> {
-    const token = `w${this.name}x${++this.#count}`;
-    const fromMs = this.#world.nowMs;
-    const serialization = { app: { options: { app_title: token } }, cells: [] };
-    const outcome = await this.#client.ask('PATCH', `/api/v3/notebooks/${register}`, {
-      body: { expectedUpdatedAt: expected, serialization },
-    });
-    if (outcome === 'refused') return;
-    const answer = writeAnswer(outcome);
-    if (answer === undefined) return this.#complain('a write', outcome);
-    const span = { from: fromMs, to: this.#world.nowMs };
-    this.#ledger.history.push({ kind: 'register-write', register, expected, token, answer, ...span });
-  }
-
-  /** Reads a register soon, while a write of it is under way. */
-  async #readRegister(register: string): Promise<void> {
-    await this.#world.sleep(this.#random.next() * 5);
-    const fromMs = this.#world.nowMs;
-    const read = await this.#client.get(`/api/v3/notebooks/${register}`);
-    if (!isAnswer(read) || read.status !== 200 || titleOf(read.json) === FIRST_TITLE) return;
-    this.#ledger.history.push({
-      kind: 'register-read',
-      register,
-      version: String(read.json.updatedAt),
-      token: titleOf(read.json),
-      from: fromMs,
-      to: this.#world.nowMs,
-    });
-  }
-
-  // ── Complaints ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #cell(cellId: string): string {
     return `${this.name}/${cellId}`;
   }
-
-  #pause(): Promise<void> {
-    return this.#world.sleep(20 + this.#random.next() * 300);
-  }
-
-  #requireExpected(what: string, outcome: Outcome): void {
-    if (typeof outcome === 'object' && !EXPECTED.has(outcome.status)) this.#complain(what, outcome);
-  }
-
-  #requireSound(what: string, outcome: Outcome): void {
-    if (isAnswer(outcome) && outcome.status >= 500) this.#complain(what, outcome);
-  }
-
-  #complain(what: string, outcome: Outcome): void {
-    const shown = shownOf(outcome);
-    this.#world.problem(`${what} was answered with ${shown}`);
-  }
-}
-
-function shownOf(outcome: Outcome): string {
-  return typeof outcome === 'string' ? outcome : `${outcome.status} ${outcome.text}`;
 }
 
 function isAbout(entry: object, runId: string): boolean {
   return (
     'answer' in entry && typeof entry.answer === 'object' && JSON.stringify(entry.answer).includes(runId)
   );
-}
-
-function titleOf(json: Readonly<Record<string, unknown>>): string {
-  const { serialization } = json as { serialization: { app: { options: { app_title: string } } } };
-  return serialization.app.options.app_title;
-}
-
-function writeAnswer(outcome: Outcome): { readonly version: string } | 'conflict' | 'unknown' | undefined {
-  if (!isAnswer(outcome)) return 'unknown';
-  if (outcome.status === 409) return 'conflict';
-  return outcome.status === 200 ? { version: String(outcome.json.updatedAt) } : undefined;
 }
