@@ -233,7 +233,7 @@ async function takePlaces(server: TestServer, count: { readonly making: number }
   return answers;
 }
 
-test('a workspace makes few large answers at once, and others make theirs meanwhile', async (t) => {
+test('a workspace makes few large answers at once, and other workspaces make theirs meanwhile', async (t) => {
   const { make, count, go } = makeAnswers();
   const server = await serveAnswers(t, { 'GET /made': make, 'GET /small': () => ok({}) });
   const answers = await takePlaces(server, count);

@@ -1,4 +1,4 @@
-/** What a server needs that a test does not look at: a server that stores nothing, logs nothing and has no limits. */
+/** Defaults for the members of a server that a test does not look at: it stores nothing, logs nothing and has no limits. */
 import { AppError } from '#src/base/errors/errors.ts';
 import { ConnectionLimit } from '#src/http/edge/connection-limit.ts';
 import type { StoreOfRequests } from '#src/http/edge/http-context.ts';

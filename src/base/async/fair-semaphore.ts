@@ -66,7 +66,7 @@ export class FairSemaphore {
     return this.#heldPlace(key);
   }
 
-  /** Resolves with a place, as `tryHold` returns it, when there is room. Rejects as `pass` does. */
+  /** Resolves with a place when there is room. The caller gives it back by disposing of it. Rejects as `pass` does. */
   async hold(key: string, signal?: AbortSignal): Promise<Disposable> {
     signal?.throwIfAborted();
     await this.#enter(key, signal);

@@ -35,8 +35,8 @@ class Limits(NamedTuple):
     depth: int
 
 
-# The server ends a kernel that sends a larger frame. Its own limits are 64 MiB, and as many values, members and levels as
-# here (bounded-json.ts).
+# The server ends a kernel that sends a larger frame. The limits of the server are 64 MiB, and as many values, members and levels
+# as here (bounded-json.ts).
 LIMITS = Limits(bytes=60 << 20, values=1_000_000, members=30_000, depth=64)
 
 

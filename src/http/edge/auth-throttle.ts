@@ -9,11 +9,11 @@
 import { AppError } from '#src/base/errors/errors.ts';
 import { networkOf } from '#src/base/net/ip-address.ts';
 
-/** What a throttle allows one address. */
+/** The number of attempts that a throttle allows one address. */
 export interface ThrottleLimits {
-  /** How many attempts it has at once. */
+  /** Attempts at once. */
   readonly free: number;
-  /** How many more it has each second. */
+  /** Further attempts each second. */
   readonly perS: number;
   readonly refusal: string;
 }

@@ -50,7 +50,7 @@ type Decided = Outcome | Promise<Outcome>;
 /** The attempt of a request that has claimed its idempotency key; undefined for a request without a key. */
 type Attempt = IdempotentAttempt | undefined;
 
-/** What is done with a request once it has claimed its key, or has none. */
+/** The next step of a request that has claimed its key, or has none. */
 type Step = (exchange: DecidedExchange, attempt: Attempt) => Decided;
 
 /** Decides about a request with this body. */
@@ -130,8 +130,7 @@ function claim(exchange: DecidedExchange, body: TakenBody, then: Step): Decided 
 
 /** Claims the key in a shared turn. The rest is done after that turn, in which no other worker can commit anything. */
 function claimInSharedTurn(exchange: DecidedExchange, body: TakenBody, then: Step): Promise<Outcome> {
-  const afterwards: Step = (_, attempt) =>
-    new Promise((resolve) => setImmediate(() => resolve(then(exchange, attempt))));
+  const afterwards: Step = (_, attempt) => inOwnTurn(() => then(exchange, attempt));
   return inSharedTurn(exchange, () => claim(exchange, body, afterwards));
 }
 
@@ -276,7 +275,7 @@ function wait(
   if (attempt !== undefined) store(exchange, accepted, attempt);
   leavePlace(exchange.request); // the wait may take minutes
   // Each in a turn of its own: the memory of a large reply is charged before the next of a thousand clients that wait for one run reads it.
-  const reply = read.then((readReply) => inOwnTurn(readReply));
+  const reply = read.then(inOwnTurn);
   return whilePending(exchange, reply).then(
     // The reply may contain data that was read only now.
     (made) => settle(exchange, made, undefined, exchange.context.durable()),
@@ -284,7 +283,8 @@ function wait(
   );
 }
 
-function inOwnTurn<T>(work: () => T): Promise<T> {
+/** Resolves with the result of `work` in a later turn. */
+function inOwnTurn<T>(work: () => T | Promise<T>): Promise<T> {
   return new Promise((resolve, reject) =>
     setImmediate(() => {
       try {

@@ -11,7 +11,7 @@ export interface ForwardedUploadOptions {
   readonly limitBytes: number;
   /** The memory of the held bytes. */
   readonly charge: BodyCharge;
-  /** Called when there is no memory for the body. */
+  /** Called when the memory of bodies has no room for a piece that has arrived. */
   readonly refuse: () => void;
 }
 

@@ -101,9 +101,9 @@ interface RequestedChange {
   readonly checkState: StateCheck<string>;
 }
 
-/** How many large notebooks are changed at once. Each is in memory several times meanwhile, however small the request is. */
+/** The most large notebooks that are changed at once. Each is in memory several times meanwhile, however small the request is. */
 const LARGE_CHANGES = { width: 4, widthOfKey: 2, queueOfKey: 64 };
-/** How many versions are restored at once: each is whole in memory while its code is checked. */
+/** The most versions that are restored at once. Each whole version is in memory while its code is checked. */
 const RESTORATIONS = { width: 4, widthOfKey: 1, queueOfKey: 8 };
 
 export class SavedNotebooks {

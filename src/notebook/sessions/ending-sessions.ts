@@ -28,8 +28,8 @@ export interface EndingSessionsOptions {
   /** Returns whether this worker makes all decisions about a session. */
   readonly owns: (workspaceId: string, sessionId: string) => boolean;
   /**
-   * Closes an environment, in a shared turn. Throws the refusal when other sessions are attached to the environment, or when it is
-   * closed.
+   * Closes an environment, in a shared turn. Throws the refusal when other sessions are attached to the environment, or when the
+   * environment is closed already.
    */
   readonly closeEnvironment: (workspaceId: WorkspaceId, environmentId: string) => void;
   readonly log: Pick<Log, 'info' | 'error'>;

@@ -43,7 +43,7 @@ export interface RunReaderOptions {
   readonly printedBy: (workspaceId: WorkspaceId, runId: string) => RunOutput | null;
 }
 
-/** How many pages of runs one workspace, and all together, make at once. A page may have some MiB, and one thread makes them all. */
+/** The most pages of runs that are made at once. A page may have some MiB, and one thread makes them all. */
 const PAGES = { width: 12, widthOfKey: 4, queueOfKey: 256, alwaysOne: true };
 
 const ANYBODY = (_run: RunIndexEntry): boolean => true;

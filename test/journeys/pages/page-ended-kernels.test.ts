@@ -1,5 +1,5 @@
 // tier: whole, because a person waits for kernels and sessions that end under the page
-/** What the page shows in Chromium when its kernel or its session has ended. */
+/** The page in Chromium after its kernel or its session has ended. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { cellOf, notebookIn, openBrowser, withoutBrowser } from '#test/support/browser.ts';

@@ -45,7 +45,7 @@ export class Connection {
   /** Whether the server has to wait until the client has read. */
   #isFull = false;
   readonly #bufferBytes: number;
-  /** Pieces that have arrived at a client that does not read now. */
+  /** Pieces that have arrived while the client does not read. */
   readonly #arrived: (() => void)[] = [];
   #arrivesAtMs = 0;
   #isOver = false;

@@ -1,7 +1,7 @@
 /**
- * What may be wrong with a disk for a while.
+ * A trouble that a disk has for a while.
  * - `slow`: each commit takes very long.
- * - `full`: commits fail for lack of space, of which the server learns before or after.
+ * - `full`: commits fail for lack of space. The server may learn of it before the first one fails, or by it.
  * - `broken`: the next commit fails with an input/output error, after which the store is written no more.
  */
 export type Trouble = 'slow' | 'full' | 'broken';
@@ -36,7 +36,7 @@ export class Disk {
   #isRead = false;
   /** Called once, at the edge of the next commit: its life may end there. */
   atNextCommit: (() => void) | undefined;
-  /** What is wrong at present. */
+  /** The present trouble. */
   trouble: Trouble | undefined;
   /** Whether the system tells how little space is left. Other programs may take it between two looks. */
   isKnownFull = false;

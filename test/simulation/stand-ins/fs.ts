@@ -12,7 +12,7 @@ export * from 'node:fs';
 const SYSTEM = /^\/(?:proc|sys)\//;
 const BLOCK_BYTES = 4096;
 const DISK_BLOCKS = 25_000_000;
-/** What is left on a full disk. */
+/** The free blocks of a full disk. */
 const FEW_BLOCKS = 100;
 
 function absent(path: string): Error {

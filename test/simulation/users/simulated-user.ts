@@ -1,4 +1,4 @@
-/** What a simulation knows of its users, whatever they do. */
+/** The part of a user that the simulation uses: users of notebooks and of agents have it. */
 
 export interface SimulatedUser {
   readonly name: string;

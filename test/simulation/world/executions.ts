@@ -1,4 +1,4 @@
-/** What was carried out in a world, as those know it that carry it out: kernels and models. */
+/** The code that kernels of a world have run, and the questions that its models were asked. */
 import type { World } from './world.ts';
 
 /** How often a code has run, and when it began the last time. */

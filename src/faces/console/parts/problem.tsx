@@ -12,7 +12,7 @@ const ADVICE: Readonly<Record<number, string>> = {
 
 interface ProblemProps {
   readonly error: unknown;
-  /** What has failed, in place of the title of the error. */
+  /** A title in place of that of the error, such as `data.ipynb was not imported`. */
   readonly title?: string;
   readonly retry?: () => void;
 }
