@@ -1,7 +1,7 @@
 /**
  * The space that the files of each workspace take, and their quota. Bytes that requests store are charged at once; bytes that
  * notebook code writes are found by counting. Before a request is refused, the files are counted again, so that recent deletions
- * are noticed. The new count is skipped if the last one took long: counting a workspace takes at most a tenth of the time.
+ * are noticed. The new count is skipped if the last one took long: counting many files takes at most a tenth of the time.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { AppError } from '#src/base/errors/errors.ts';
@@ -32,6 +32,7 @@ export interface FileMaximum {
 /** A count that has just finished. */
 export interface CountedFiles {
   readonly usage: FileUsage;
+  /** What the count is taken to have lasted, in milliseconds. */
   readonly tookMs: number;
 }
 
@@ -43,6 +44,12 @@ export interface FileUsage extends FileCount {
 
 /** The pause between two counts is at least this many times as long as a count takes. */
 const PAUSE_FACTOR = 10;
+/**
+ * The most that a count is taken to last: so much for the workspace, and for each entry. A count of few entries that lasts longer has
+ * waited for other work of the machine, and must not put off the next count: requests would be refused for files that are gone.
+ */
+const MAX_TAKEN_MS = 5;
+const MAX_TAKEN_OF_ENTRY_MS = 2;
 /** The greatest age of a count that `usage` shows. */
 const SHOWN_AGE_MS = 5_000;
 /**
@@ -58,7 +65,7 @@ const MAX_WAIT_MS = 1_000;
 interface Account extends ChargedAccount {
   usage: FileUsage | undefined;
   counting: Promise<void> | undefined;
-  /** The beginning and the duration of the latest count, by the monotonic clock. */
+  /** The beginning of the latest count by the monotonic clock, and what it is taken to have lasted. */
   beganAtMs: number;
   tookMs: number;
   isOver: boolean;
@@ -234,7 +241,9 @@ export class FileQuota {
     account.beganAtMs = performance.now();
     const before = { ...account.changed };
     const count = await this.#options.count(workspaceId);
-    account.tookMs = performance.now() - account.beganAtMs;
+    const { entries } = count;
+    const wallMs = performance.now() - account.beganAtMs;
+    account.tookMs = Math.min(wallMs, MAX_TAKEN_MS + entries * MAX_TAKEN_OF_ENTRY_MS);
     account.usage = { ...count, countedAtMs: Date.now() };
     // A change made during a count may be missing from it, so it stays charged until the next count.
     account.changed.bytes -= before.bytes;
