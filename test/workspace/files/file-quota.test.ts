@@ -13,7 +13,7 @@ const SLOW_COUNT_MS = 150;
 function open(max: number) {
   let entries = max;
   const count = async () => {
-    await pause(SLOW_COUNT_MS);
+    await pause(SLOW_COUNT_MS); // the time that the count lasts
     return { bytes: 0, entries, isComplete: true };
   };
   const quota = new FileQuota({ maxOf: () => ({ bytes: 0, entries: max }), count });
