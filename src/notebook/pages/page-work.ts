@@ -202,9 +202,12 @@ export class PageWork {
 
   #dropped(job: Job): void {
     if (job.kind === 'element') this.#discardFiles(job.waiting.command());
-    if (job.kind !== 'run') return;
+    if (job.kind === 'run') this.#shownIdle(job.cells);
+  }
+
+  #shownIdle(cells: readonly CodeOfCell[]): void {
     this.#events.shown(
-      job.cells.map(({ cellId }) => cellId),
+      cells.map(({ cellId }) => cellId),
       'idle',
     );
   }
@@ -261,7 +264,9 @@ export class PageWork {
         if (cell === undefined) return [];
         return [cell.code === code ? { cellId } : { cellId, code }];
       });
+      const missing = job.cells.filter(({ cellId }) => view.get(cellId) === undefined);
       if (cells.length > 0) await this.#ports.submit(job.userId, cells);
+      if (missing.length > 0) this.#shownIdle(missing); // the page has not created them in time, so they will not run
       return true;
     } catch (error) {
       if (error instanceof AppError && WAITING.includes(error.code)) return false;

@@ -9,7 +9,9 @@ import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts'
 import { StreamBudget } from '#src/runtime/events/stream-budget.ts';
 import { cellOp, output } from '#test/notebook/kernel-messages.ts';
 import { openUnsavedNotebook } from '#test/notebook/unsaved-notebook.ts';
+import { afterTurns } from '#test/support/after-turns.ts';
 import { deferred } from '#test/support/deferred.ts';
+import { eventually } from '#test/support/processes.ts';
 
 const MIB = 2 ** 20;
 const LARGE = 'x'.repeat(7 * MIB);
@@ -149,7 +151,7 @@ test('fifty fast pages that open at once are written 4 MiB in a turn and a piece
   const inFirstTurn = written();
   assert.ok(inFirstTurn < 9 * MIB, `${inFirstTurn} bytes in one turn`);
   assert.ok(sinks.every(({ bytes }) => bytes > 0));
-  while (written() < 50 * LARGE.length) await nextTurn();
+  await afterTurns('every page has the state', () => written() >= 50 * LARGE.length);
   for (let turn = 0; turn < 5; turn++) await nextTurn();
   assert.deepEqual(new Set(sinks.map(({ story }) => story.at(-1))), new Set([`a ${LARGE.length}`]));
 });
@@ -170,7 +172,7 @@ test('a large message that was prepared in slices is not encoded again for pages
   const sink = new SlowSink();
   sink.isFast = true;
   attach(sink);
-  while (sink.bytes < LARGE.length) await nextTurn();
+  await afterTurns('the page has the state', () => sink.bytes >= LARGE.length);
   const text = '<td class="x">1</td>'.repeat(100_000);
   const message = cellOp('a', { output: output('text/html', text) });
   const work = prepareMessage(message, live.follower !== undefined);
@@ -186,7 +188,7 @@ test('a large message that was prepared in slices is not encoded again for pages
   });
   live.apply([message]);
   t.mock.restoreAll();
-  while (!sink.story.includes(`a ${text.length}`)) await nextTurn();
+  await afterTurns('the page has the message', () => sink.story.includes(`a ${text.length}`));
   assert.ok(longest < 64 * 1024, `${longest} characters were encoded at once`);
 });
 
@@ -196,7 +198,7 @@ test('a page that lags too far behind the changes is cut off', async (t) => {
   attach(sink);
   for (let count = 0; count < 12 && !sink.isOver; count++)
     live.apply([cellOp('a', { output: output('text/html', LARGE) })]);
-  while (!sink.isOver) await nextTurn(); // the frames are made in slices
+  await afterTurns('the page is cut off', () => sink.isOver); // the frames are made in slices
   assert.deepEqual(cutOffs, ['slow_subscriber']);
 });
 
@@ -225,7 +227,7 @@ test('a fast page is sent a large state in slices', async (t) => {
   sink.isFast = true;
   attach(sink);
   assert.ok(sink.bytes > 0 && sink.bytes < 1.5 * MIB, `${sink.bytes} bytes in the first turn`);
-  while (sink.bytes < 3 * LARGE.length) await nextTurn();
+  await afterTurns('the page has the state', () => sink.bytes >= 3 * LARGE.length);
   for (let turn = 0; turn < 5; turn++) await nextTurn();
   assert.deepEqual(
     sink.story.slice(2),
@@ -265,12 +267,11 @@ test('ten thousand cells that wait for their run are shown to a page in a few la
   const sink = Object.assign(new SlowSink(), { isFast: true });
   const subscription = attach(sink);
   const cells = Array.from({ length: 10_000 }, (_, n) => ({ cellId: `cell-${n}`, code: '1' }));
-  const shown = async (count: number) => {
-    while (sink.story.length < 2 + count) {
+  const shown = (count: number) =>
+    afterTurns(`${count} messages are shown`, () => {
       subscription.writable();
-      await nextTurn();
-    }
-  };
+      return sink.story.length >= 2 + count;
+    });
   hub.run({ pageId: 'page', userId: 'ada' }, cells);
   await shown(cells.length);
   assert.ok(sink.pieces.length < 100, `${sink.pieces.length} pieces`);
@@ -278,6 +279,22 @@ test('ten thousand cells that wait for their run are shown to a page in a few la
   await shown(2 * cells.length);
   assert.ok(sink.pieces.length < 200, `${sink.pieces.length} pieces`);
   assert.deepEqual([...new Set(sink.story)], ['kernel-ready', 'variables', 'cell-op']);
+});
+
+test('a cell that is to run, and that the notebook never gets, is not shown as waiting for ever', async (t) => {
+  const { hub, attach } = openNotebook(t, []);
+  const sink = Object.assign(new SlowSink(), { isFast: true });
+  attach(sink);
+  hub.run({ pageId: 'page', userId: 'ada' }, [{ cellId: 'never', code: '1' }]);
+  const statuses = () =>
+    Array.from(
+      Buffer.concat(sink.pieces)
+        .toString()
+        .matchAll(/"never".*?"status":"(\w+)"/g),
+      ([, one]) => one,
+    );
+  await eventually('it waits no more', () => statuses().includes('idle'));
+  assert.deepEqual(statuses(), ['queued', 'idle']);
 });
 
 test('a large change reaches all pages in slices, encoded once, and what happened meanwhile follows it', async (t) => {
@@ -296,7 +313,9 @@ test('a large change reaches all pages in slices, encoded once, and what happene
   live.follower?.changed([{ type: 'set-code', cellId: 'other0', code: LARGE }], null, null);
   live.apply([cellOp('other0', { output: output('text/html', 'later') })]);
   assert.equal(sinks[0]!.bytes, known, 'nothing of it is sent in this turn');
-  while (sinks.some(({ story }) => !story.includes('other0 5'))) await nextTurn();
+  await afterTurns('both pages have the message', () =>
+    sinks.every(({ story }) => story.includes('other0 5')),
+  );
   t.mock.restoreAll();
   assert.ok(longest < 64 * 1024, `${longest} characters were encoded at once`);
   assert.ok(characters < 1.5 * LARGE.length, `${characters} characters were encoded`);
