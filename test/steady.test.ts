@@ -101,6 +101,14 @@ test('a test that waits for time to pass says why, because otherwise it waits fo
   assert.deepEqual(found, [], 'use `eventually`, or say in a comment why no fact can be waited for');
 });
 
+test('no loop waits for a fact without an end', () => {
+  const others = SOURCES.filter(
+    ({ path }) => path !== 'test/support/after-turns.ts' && !path.startsWith('test/simulation/'),
+  );
+  const found = faults(others, (line) => /^\s*while \(.*\) await nextTurn\(\);/.test(line));
+  assert.deepEqual(found, [], 'use `eventually` or `afterTurns`, which reject with the name of the fact');
+});
+
 test('no module that several tests import registers a hook of its own, which would belong to the first of them', () => {
   const modules = SOURCES.filter(({ path }) => !path.endsWith('.test.ts') && HOOKS[path] === undefined);
   const found = faults(modules, (line) =>

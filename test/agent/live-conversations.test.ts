@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LiveConversations } from '#src/agent/live-conversations.ts';
 import type { RunId, WorkspaceId } from '#src/base/ids.ts';
 import { SessionStream } from '#src/runtime/events/session-stream.ts';
 import { conversationRecords, entryRecords } from '#storage/records/conversations.ts';
 import type { Store } from '#storage/store.ts';
 import { RecordingSink, snapshot } from '#test/runtime/events/recording-sink.ts';
+import { afterTurns } from '#test/support/after-turns.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_one' as WorkspaceId;
@@ -108,11 +108,6 @@ test('entries of a conversation that cannot be loaded appear in no other convers
   assert.deepEqual(conversations.of({ workspaceId: WORKSPACE, id: 'conv_two' }).entries, []);
 });
 
-/** Waits for a fact without timers, because these tests set the clock. */
-async function until(fact: () => boolean): Promise<void> {
-  while (!fact()) await nextTurn();
-}
-
 /** Follows a conversation and returns the story of what it gets: missed events have a `?`. */
 function follow(conversations: LiveConversations, lastEventId = '') {
   const sink = new RecordingSink();
@@ -129,7 +124,7 @@ async function cutOffBeforeTheEnd(store: Store, conversations: LiveConversations
   const { sink, subscription } = follow(conversations);
   const id = conversation.beginDraft(RUN);
   conversation.addDelta('text-delta', 'Almost ');
-  await until(() => sink.story.at(-1) === 'text-delta');
+  await afterTurns('the text has begun', () => sink.story.at(-1) === 'text-delta');
   const lastEventId = sink.frames.at(-1)!.id;
   subscription.close();
   conversation.addDelta('text-delta', 'all.');
@@ -141,7 +136,7 @@ async function cutOffBeforeTheEnd(store: Store, conversations: LiveConversations
   });
   await store.durable();
   conversations.release(SESSION);
-  await until(() => conversations.peek(SESSION) === undefined);
+  await afterTurns('the conversation is out of memory', () => conversations.peek(SESSION) === undefined);
   return lastEventId;
 }
 
@@ -164,7 +159,7 @@ test('the events of a conversation that nobody uses are dropped after five minut
   const earlier = follow(conversations, lastEventId);
   assert.equal(earlier.missed().length, 2);
   earlier.subscription.close();
-  await until(() => conversations.peek(SESSION) === undefined);
+  await afterTurns('the conversation is out of memory', () => conversations.peek(SESSION) === undefined);
   assert.ok(conversations.streamOf(SESSION) !== undefined);
   t.mock.timers.tick(5 * 60_000);
   assert.equal(conversations.streamOf(SESSION), undefined);

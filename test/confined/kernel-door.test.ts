@@ -10,6 +10,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/base/os/peer-process.ts';
 import { framedParts } from '#src/confined/processes/frame-decoder.ts';
 import { KernelDoor } from '#src/confined/processes/kernel-door.ts';
+import { afterTurns } from '#test/support/after-turns.ts';
 
 const TOKEN = 'a'.repeat(64);
 const greetingOf = (token: string) => Buffer.concat(framedParts(0, [Buffer.from(token)]));
@@ -122,7 +123,7 @@ test('a connection that never greets ends after ten seconds, and does not keep a
   let gone = 0;
   for (const socket of silent) socket.on('close', () => gone++);
   await once(silent.at(-1)!, 'connect');
-  while (gone < 300 - 32) await nextTurn();
+  await afterTurns('the connections beyond the limit are gone', () => gone >= 300 - 32);
   t.mock.timers.tick(10_000);
   await Promise.all(silent.map(closed));
   door.expect(OTHER_PID);
