@@ -1,6 +1,6 @@
 /** The tables in the documentation that are made from the code: `npm run docs` writes them, a test holds them. */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, parse } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { settingsTable } from '#src/base/config/report.ts';
 import { CATALOGUE } from '#src/base/errors/errors.ts';
@@ -12,6 +12,7 @@ export const PAGES: Readonly<Record<string, Readonly<Record<string, () => string
   'docs/settings.md': { settings: settingsTable },
   'docs/api.md': { errors: errorTable, failures: failureTable },
   'SECURITY.md': { changes: changeTable },
+  'ARCHITECTURE.md': { files: fileTable },
 };
 
 const CHANGES = { mode: 'Modes', owner: 'Owners', times: 'Times' };
@@ -51,6 +52,32 @@ function errorTable(): string {
 function failureTable(): string {
   const rows = Object.entries(FAILURES).map(([code, meaning]) => `| \`${code}\` | ${meaning} |`);
   return ['| Code | Meaning |', '| --- | --- |', ...rows, ''].join('\n');
+}
+
+const SOURCE_FOLDERS = ['machines', 'storage', 'src'];
+const SOURCE_FILE = /\.(ts|tsx|mjs|py)$/;
+/** Files of a package of Python that say nothing. */
+const SILENT_FILE = '__init__.py';
+
+/** Returns the names of all source files, by folder. Throws when there is no source beside the build. */
+function fileTable(): string {
+  const rows = SOURCE_FOLDERS.flatMap((folder) => fileRows(folder));
+  return ['| folder | files |', '| --- | --- |', ...rows, ''].join('\n');
+}
+
+function fileRows(folder: string): string[] {
+  const entries = readdirSync(join(PACKAGE_ROOT, folder), { withFileTypes: true });
+  const names = entries
+    .filter((entry) => entry.isFile() && SOURCE_FILE.test(entry.name) && entry.name !== SILENT_FILE)
+    .map((entry) => parse(entry.name).name)
+    .sort();
+  const inner = entries
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('__'))
+    .map((entry) => entry.name);
+  return [
+    ...(names.length > 0 ? [`| \`${folder}/\` | \`${names.join(' ')}\` |`] : []),
+    ...inner.sort().flatMap((name) => fileRows(`${folder}/${name}`)),
+  ];
 }
 
 /** Returns the text of a page of `PAGES` with every table in its place. Throws when a marker is missing. */
