@@ -44,9 +44,8 @@ export function encodeRecord<T>(kind: RecordKind<T>, value: T): Uint8Array {
 }
 
 /**
- * Encodes like `encodeRecord`, for a value whose member `name` is bytes that consist of these
- * parts. Works in steps of up to a millisecond. The record ends with those bytes, so they can be
- * taken from there.
+ * Returns the same record as `encodeRecord`. The member `name` of the value is bytes, given here as `parts`. Works in
+ * steps of up to a millisecond. The record ends with those bytes, so they can be taken from there.
  */
 export function* encodeRecordOfParts<T>(
   kind: RecordKind<T>,
@@ -92,7 +91,7 @@ function* encodeWithBytes(
   let stepBytes = 0;
   for (const part of parts) {
     for (let from = 0; from < part.byteLength; from += MAX_STEP_BYTES) {
-      // A small part is used itself, because its checksum may be known.
+      // A small part is passed as the same object, because its checksum may be remembered.
       const piece = part.byteLength <= MAX_STEP_BYTES ? part : part.subarray(from, from + MAX_STEP_BYTES);
       record.set(piece, at);
       at += piece.byteLength;
@@ -116,8 +115,8 @@ const NO_BYTES = new Uint8Array();
 const MAX_STEP_BYTES = 256 * 1024;
 
 /**
- * Returns the large bytes that a value has as a member, and the value with empty bytes in their
- * place, at its end.
+ * Returns the large byte string among a value's members, and a copy of the value. In the copy that member is empty
+ * and comes last.
  */
 function largeMemberOf(value: object): { readonly bytes: Uint8Array; readonly rest: unknown } | undefined {
   if (Array.isArray(value)) return undefined;
@@ -148,7 +147,7 @@ export interface EncodedRecord<T> {
   readonly bytes: Uint8Array;
 }
 
-/** A stored record differs from its written form. */
+/** The bytes of a stored record are not those that were written. */
 export class DamagedRecord extends Error {
   constructor(kind: string, why: string, cause?: unknown) {
     super(`A stored ${kind} is damaged: ${why}.`, cause === undefined ? undefined : { cause });

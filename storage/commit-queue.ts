@@ -40,11 +40,14 @@ export interface CommitRoom {
   /** Whether there is room only for writes that free space or end something. */
   readonly isFull: boolean;
   /**
-   * Takes the space that a commit needs. If there is not enough, returns a promise after which the
-   * commit has to ask again.
+   * Claims the space that a commit needs. If there is not enough, returns a promise: once it resolves, the commit has
+   * to ask again.
    */
   claim(bytes: number): Promise<void> | undefined;
-  /** Returns a promise after which a commit that failed is to be tried again; undefined when it has failed for good. */
+  /**
+   * Returns a promise: once it resolves, a failed commit is tried again. Returns undefined when the commit has failed
+   * for good.
+   */
   waitAfter(error: unknown): Promise<void> | undefined;
 }
 
@@ -181,7 +184,7 @@ export class CommitQueue {
   #writeAll(commits: readonly PendingCommit[]): void {
     for (const { writes } of commits) {
       for (const { key, bytes } of writes.values()) {
-        // Its failure is the failure of the batch or transaction around it, which `#give` awaits.
+        // If this write fails, its batch or transaction fails as well, and `#give` awaits that one.
         // biome-ignore lint/complexity/noVoid: a handler for each written record would cost more than the record.
         void (bytes === undefined ? this.#database.remove(key) : this.#database.put(key, bytes as Buffer));
       }

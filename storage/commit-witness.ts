@@ -1,7 +1,7 @@
 /**
  * Notices that the last commit of this process is missing from the store although LMDB has confirmed it. LMDB itself
- * can lose one where several processes use a store: a write transaction that begins from the state before a commit
- * overwrites it (`opening-gate.ts` tells how that came about). No number in the data file shows that afterwards.
+ * can lose a commit when several processes use a store: a write transaction that begins from the state before the
+ * commit overwrites it (`opening-gate.ts` explains how). No number in the data file shows that afterwards.
  *
  * So one record of each commit is its witness: a record that the commit has changed. If it has its former bytes again at
  * the next commit, the commit is gone, with everything in it. Other processes may have changed the record further, but
@@ -16,7 +16,7 @@ const MAX_BYTES = 4096;
 /** The most records that are tried in search of one that existed before the commit. */
 const MAX_TRIES = 4;
 
-/** A commit, as far as a witness is chosen from it. */
+/** The part of a commit from which a witness is chosen. */
 interface WrittenCommit {
   readonly writes: ReadonlyMap<string, { readonly key: Key; readonly bytes: Uint8Array | undefined }>;
 }
@@ -57,7 +57,7 @@ export class CommitWitness {
     return undefined;
   }
 
-  /** Notes that LMDB has confirmed the commits that this witness belongs to. */
+  /** Notes that LMDB has confirmed the commits from which this witness was chosen. */
   confirm(witness: Witness | undefined): void {
     this.#witness = witness;
   }

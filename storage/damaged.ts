@@ -1,7 +1,7 @@
 /** Reads records that may be damaged. One damaged record must not make others unavailable. */
 import { DamagedRecord } from './codec.ts';
 
-/** Takes the place of a damaged record where that is not treated as a missing one. */
+/** Takes the place of a damaged record where a damaged record is not treated as a missing one. */
 export const DAMAGED = Symbol('damaged');
 
 /** Returns the result of `read`, or undefined when a record that it reads is damaged, as if the record were missing. */

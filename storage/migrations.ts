@@ -13,8 +13,8 @@ export interface StoreFormat {
 }
 
 /**
- * Format 2 → 3: records carry a checksum, which older releases cannot read. Records that were
- * written before get one when they are written again.
+ * Format 2 → 3: records carry a checksum, which older releases cannot read. Older records get a checksum when they
+ * are next written.
  */
 const acceptChecksums: Migration = () => [];
 

@@ -180,7 +180,7 @@ function openDatabase(path: string, readOnly: boolean): RootDatabase<Buffer, Key
     // A commit resolves once it is flushed. With overlapping syncs, commits would become visible before they are durable,
     // and the slowest flushes were measured to take longer.
     overlappingSync: false,
-    // The store itself makes one batch of a turn. lmdb-js would make promises of its own, whose
+    // The store itself collects the writes of a turn in one batch. lmdb-js would make promises of its own, whose
     // rejections no caller could catch.
     eventTurnBatching: false,
   });

@@ -21,7 +21,10 @@ export class RecordCache<T, V> {
    * that may change.
    */
   readonly compute: (value: T, id: string) => V;
-  /** By the last id alone. With a joined key, each read would make a new string and hash it, which takes longer than the look-up. */
+  /**
+   * The key is the last id alone. With a joined key, each read would make a new string and hash it, which takes
+   * longer than the look-up.
+   */
   readonly #cached = new Map<string, Cached<V>>();
 
   constructor(kind: RecordKind<T>, compute: (value: T, id: string) => V) {

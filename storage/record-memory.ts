@@ -1,7 +1,7 @@
 /**
- * Memory for large records. The system provides memory page by page when a process first writes to
- * it, which takes longer than copying a record into it. So memory for the records that a turn of
- * the event loop will store can be reserved, and written to, before the turn.
+ * Memory for large records. The system provides memory page by page when a process first writes to it, which takes
+ * longer than copying a record into it. So a caller can reserve memory for the records of a later turn of the event
+ * loop; the memory is written to once before that turn.
  */
 import { inSlices } from '#src/base/async/slices.ts';
 

@@ -42,7 +42,7 @@ export type RemovalStep = (workspaceId: string, id: string) => boolean | Promise
 
 /** Keys that are read in one turn of the event loop. */
 const MAX_KEYS = 100;
-/** Removals that are remembered from the deletion on. When there are more, they are read from the store. */
+/** The most removals that are kept in memory. When there are more, they are read from the store. */
 const MAX_NOTED = 1000;
 
 export class Removals implements Disposable {
@@ -53,14 +53,15 @@ export class Removals implements Disposable {
   #isWorking = false;
   #isClosed = false;
   /**
-   * False after a search that found nothing at home here, until a removal is noted. It saves reads
-   * of the store.
+   * False after a search that found no removals of homes in this worker, until a removal is noted. It saves reads of
+   * the store.
    */
   #mayBePending = true;
   /** Removals noted by this process and not begun. */
   #noted: Removal[] = [];
   /**
-   * Whether the store has to be read from the start: other workers may have noted removals that are at home here now.
+   * Whether the store has to be read from the start: other workers may have noted removals whose homes are in this
+   * worker now.
    */
   #hasToRead = false;
   /** Whether a removal has failed since the store was last read from the start. */
@@ -118,7 +119,7 @@ export class Removals implements Disposable {
     this.#isWorking = true;
     this.#work().catch((error: unknown) => {
       this.#isWorking = false;
-      this.#hasToRead = true; // once something else is noted
+      this.#hasToRead = true; // the failed removal is tried again once another one is noted
       this.#onFault(error);
     });
   }

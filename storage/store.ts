@@ -3,13 +3,13 @@
  *
  * One turn, one commit: everything that is written during one turn of the event loop goes into one LMDB transaction,
  * which is flushed to disk before it counts as committed. Reads by key see the writes of this process, committed or
- * not, so decisions are made on the latest values; no client may see their results before `durable()` has resolved.
- * Reads by range see committed values only (`committed-records.ts`), except for `idsUnder`.
+ * not, so decisions are made on the latest values. No client may see the result of a decision before `durable()` has
+ * resolved. Reads by range see committed values only (`committed-records.ts`), except for `idsUnder`.
  *
  * One server owns a data directory (`data-directory.ts`), and one of its workers decides all writes for a notebook or
- * conversation, and one all writes for a workspace itself. So a decision that is made synchronously on the latest
- * values is atomic without LMDB's write lock. Commits of other workers are visible after `refresh`. Decisions that
- * several workers may make at once are made in a shared turn (`decide`).
+ * conversation, and one worker decides all writes for a workspace itself. So a decision that is made synchronously on
+ * the latest values is atomic without LMDB's write lock. Commits of other workers are visible after `refresh`.
+ * Decisions that several workers may make at once are made in a shared turn (`decide`).
  */
 import type { RootDatabase } from 'lmdb';
 import { readOnly } from '#src/base/errors/errors.ts';
@@ -237,7 +237,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
     }
   }
 
-  /** Whether no commit of another process can come between the present reads and the commit of this turn. */
+  /** Whether no other process can commit between the present reads and the commit of this turn. */
   get mayDecide(): boolean {
     return !this.isShared || this.#isDeciding;
   }
@@ -267,10 +267,11 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
-   * Lets the commit of this turn wait for the next turn that writes, or whose replies and events wait for the disk, but no longer
-   * than `MAX_WAIT_MS`. It is for a turn that has begun something which soon writes its end: both are then one flush, and the
-   * end does not wait for the flush of this turn first. When `isExpected` returns false at the end of the turn, because that end
-   * is in this turn already, the commit does not wait.
+   * Lets the commit of this turn wait for the next turn that writes, or whose replies and events wait for the disk,
+   * but no longer than `MAX_WAIT_MS`. It is for a turn that begins an operation whose end will soon be written.
+   * Beginning and end are then one flush, and the end need not wait for another flush before its own. When
+   * `isExpected` returns false at the end of the turn, because the end is already written in this turn, the commit
+   * does not wait.
    */
   commitWithNextTurn(isExpected: () => boolean): void {
     this.openTurn();
@@ -310,8 +311,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
-   * Counts as a read of everything written so far. It is for state in memory that belongs to no
-   * record.
+   * Counts as a read of everything written so far. Use it after reading state in memory that belongs to no record.
    */
   noteReadOfAll(): void {
     this.#hasSeenUncommitted = true;

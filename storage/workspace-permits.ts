@@ -1,10 +1,9 @@
 /**
- * Permits for objects of which a workspace may have a limited number, such as runs in progress, in
- * a server of several workers. A worker has some of the permits of a workspace and issues them
- * without asking other workers. When they are all in use it takes more in a shared turn, and when
- * none are left it first collects unused permits from the other workers. So the limit is never
- * exceeded, and far from the limit an object costs only a count. Lowering a limit ends nothing:
- * existing objects count, and new ones begin only when there are fewer.
+ * Permits for objects of which a workspace may have a limited number, such as runs in progress, in a server of
+ * several workers. A worker has some of the permits of a workspace and issues them without asking other workers. When
+ * they are all in use it takes more in a shared turn, and when none are left it first collects unused permits from
+ * the other workers. So the limit is never exceeded, and an object far below the limit costs only an increment in
+ * memory. Lowering a limit ends nothing: existing objects count, and new ones begin only when there are fewer.
  *
  * The number of permits of each worker is stored, so that the permits of a dead worker become
  * available again. A worker writes its own record; the record of a dead worker is removed in the
@@ -21,8 +20,8 @@ import type { Store } from './store.ts';
 const grantedPermits = defineRecord<number>('granted-permits', 1);
 
 /**
- * Counts as one object until it is disposed of. By then the object has begun and is counted itself,
- * or it will never begin.
+ * Counts as one object until it is disposed of. Dispose of it when the object has begun and is counted itself, or
+ * when it will never begin.
  */
 export type Permit = Disposable;
 
@@ -109,8 +108,8 @@ export class WorkspacePermits {
   }
 
   /**
-   * Takes a permit for each existing thing, even beyond the limit, and returns the others: things that began under
-   * another limit count. Resolves once other workers can see that.
+   * Takes a permit for each existing object, even beyond the limit, and gives back the others. Objects that began
+   * under another limit count. Resolves once other workers can see that.
    */
   async settle(workspaceId: string): Promise<void> {
     const account = this.#account(workspaceId);

@@ -1,11 +1,11 @@
 /**
  * The pages of a store that have changed since an earlier transaction, read from LMDB's data file while the store is used.
  *
- * LMDB never changes a committed page: a write copies the page, and those above it up to the root, and gives the copies
- * the number of its transaction (`mp_txnid` in the head of a page). So a page with the number of an earlier transaction
- * is as it was then, with all pages below it, and a walk from the root that turns back at such pages visits the changed
- * pages and their direct children. A copy of the earlier state with these pages written over it is the later state,
- * with its list of free pages.
+ * LMDB never changes a committed page: a write copies the page, and those above it up to the root, and gives the
+ * copies the number of its transaction (`mp_txnid` in the head of a page). So a page with the number of an earlier
+ * transaction has not changed since, nor has any page below it. A walk from the root that turns back at such pages
+ * visits the changed pages and their direct children. A copy of the earlier state with these pages written over it is
+ * the later state, with its list of free pages.
  *
  * A reader must keep LMDB from using the pages again meanwhile (`Store.holdState`).
  */

@@ -22,9 +22,9 @@ export interface Claim extends Disposable {
 }
 
 /**
- * Claims the directory until the result is disposed, which is idempotent. `root` is a real path. Rejects when another process has
- * claimed it. With `readOnly` no file is made: where there is none, the lock is on the directory, which another server that only
- * reads finds locked.
+ * Claims the directory until the result is disposed, which is idempotent. `root` is a real path. Rejects when another
+ * process has claimed it. With `readOnly` no file is made: if it is missing, the directory itself is locked, so that
+ * another server that only reads finds it locked.
  */
 export async function takeClaim(
   root: string,

@@ -1,6 +1,8 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 
-/** Puts the names of the files in a folder on disk: a flushed file whose name was not flushed may be gone after a power cut. */
+/**
+ * Flushes the names of the files in a folder. Without this, a power cut may remove a file whose content was flushed.
+ */
 export function flushFolder(path: string): void {
   const folder = openSync(path, 'r');
   try {

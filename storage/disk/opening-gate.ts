@@ -2,9 +2,9 @@
  * Keeps processes from opening a store while others commit to it.
  *
  * A process that opens an LMDB environment reads the newest transaction's number from the data file and writes it to
- * the lock file, from which the next writer takes it (`mdb_env_open2`), without the lock of writers. A commit between
- * the two is overwritten by the next one, of any process: it was flushed, acknowledged, and is lost. That also holds
- * for processes that open the store for reading.
+ * the lock file, from which the next writer takes it (`mdb_env_open2`), without the lock of writers. If a commit
+ * happens between this read and this write, the next commit of any process overwrites it, although it was flushed and
+ * acknowledged. A process that opens the store only for reading causes the same loss.
  *
  * So a process opens the store only while it has the gate to itself, and commits only while it has passed the gate.
  * There are two locks of the system (flock), which end with their process. A commit shares the lock of the data file
@@ -33,7 +33,7 @@ interface Doors {
 export class OpeningGate implements Disposable {
   #doors: Doors | undefined;
 
-  /** Without `doors`, on a machine that has no flock, everybody passes. */
+  /** `doors` is undefined on a machine that has no flock: then every commit passes. */
   private constructor(doors: Doors | undefined) {
     this.#doors = doors;
   }
@@ -71,7 +71,10 @@ export class OpeningGate implements Disposable {
     }
   }
 
-  /** Returns undefined when a commit may begin, which `left` ends, or a promise after which it has to ask again. */
+  /**
+   * Returns undefined when a commit may begin; call `left` when the commit has ended. Otherwise returns a promise:
+   * once it resolves, the commit has to ask again.
+   */
   pass(): Promise<void> | undefined {
     if (this.#doors === undefined || isShared(this.#doors)) return undefined;
     return pause(RETRY_MS);

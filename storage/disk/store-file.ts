@@ -1,6 +1,6 @@
 /**
- * Checks LMDB's data file by reading it, before it is mapped into memory. A page that a mapped file
- * lacks would end the process (SIGBUS), and so would a tree that leads in a circle.
+ * Checks LMDB's data file by reading it, before it is mapped into memory. A missing page of a mapped file, or a tree
+ * that leads in a circle, would end the process (SIGBUS).
  *
  * The layout is that of LMDB 1.0 on 64-bit little-endian machines. `data.mdb` consists of pages. A
  * page has a header of 24 bytes (page number, transaction, flags, bounds). After it a meta page has

@@ -25,7 +25,10 @@ export const RESTORING_FILE = 'data.restoring';
 
 /** The two pages with which every store begins. */
 const HEAD_BYTES = 2 * 4096;
-/** The head and the one page of the first commit, which notes the format. Every later commit makes the file longer. */
+/**
+ * The two heads, and the one page of the first commit, which records the format. Every later commit makes the file
+ * longer.
+ */
 const FIRST_COMMIT_BYTES = HEAD_BYTES + 4096;
 /** More than LMDB needs for the first pages of a store and for its table of readers. */
 const NEW_FILES_BYTES = 256 * 1024;
@@ -43,7 +46,7 @@ export function requireStoreIn(root: string): void {
 
 /**
  * Returns whether a restore into the data directory `root` was interrupted, or is in progress.
- * Nothing else has written there.
+ * Such a directory has nothing but the files of the restore.
  */
 export function hasUnfinishedRestore(root: string): boolean {
   const store = join(root, 'store');
@@ -166,8 +169,7 @@ export function settleDataFile(path: string): void {
   try {
     writeFileSync(join(path, INODE_FILE), inodeOf(path), { mode: 0o600 });
   } catch {
-    // On a full disk the mark cannot be written. The next start then checks all pages again, or
-    // none.
+    // On a full disk the inode cannot be stored. The next start then checks all pages again, or none.
   }
 }
 

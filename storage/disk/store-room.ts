@@ -10,10 +10,10 @@
  * must not meet a full disk: lmdb-js writes its message about that beyond the end of a buffer, which ends the process
  * (SIGABRT). Where a file system cannot set space aside, the free space is checked, and a margin of it left.
  *
- * Workers of one server that commit to the same file share the reserve. Each sets it aside, which costs nothing when
- * another one has done so, and looks at the disk for itself. While the disk has space, each takes its share of the
- * reserve between two looks. When it has little, a worker looks before every commit and leaves room for the commits of
- * the others.
+ * Workers of one server that commit to the same file share the reserve. Each worker sets the reserve aside, which
+ * costs nothing when another one has done so. Each looks at the disk for itself. While the disk has space, a worker
+ * uses at most its share of the reserve between two looks. When it has little, a worker looks before every commit and
+ * leaves room for the commits of the others.
  */
 
 import { closeSync, openSync, statfsSync, statSync } from 'node:fs';
@@ -36,7 +36,10 @@ export interface RoomState {
   readonly freeBytes: number;
   /** Bytes set aside for the store. */
   readonly reservedBytes: number;
-  /** How many more files the disk takes when these are few; undefined while they are enough, and where the disk has no such limit. */
+  /**
+   * How many more files fit on the disk, when fewer than the limit for a warning do. Undefined while there is no
+   * warning, and where the disk has no such limit.
+   */
   readonly fewInodes: number | undefined;
   /** Whether a commit waits for space. */
   readonly stalled: boolean;
@@ -58,11 +61,14 @@ export interface StoreRoomOptions {
 /** With fewer free inodes than this there is a warning. A busy workspace makes hundreds of files in a minute. */
 const WARN_INODES = 1000;
 const LOOK_EVERY_MS = 1000;
-/** The interval while this worker does not write and the others are far from filling the disk. */
+/**
+ * The interval between two looks at the disk while this worker does not write and the others are far from filling the
+ * disk.
+ */
 const LOOK_SELDOM_MS = 10_000;
 /** The free space that counts as far from filling the disk, as a multiple of the warning's limit. */
 const PLENTY = 4;
-/** The shortest time between two measurements of the disk that commits make. */
+/** Commits measure the disk again only after this time. */
 const MIN_LOOK_MS = 100;
 const RETRY_MS = 500;
 /** A smaller reserve is topped up. */
@@ -122,7 +128,7 @@ export class StoreRoom implements CommitRoom, Disposable {
     options.store.useRoom(this);
   }
 
-  /** Sets the reserve aside and resolves once it is known how much room there is. */
+  /** Sets the reserve aside. Resolves once the free space is known. */
   static async open(given: StoreRoomOptions): Promise<StoreRoom> {
     const { blocks, bsize } = statfsSync(given.path);
     const options = { ...given, reserveBytes: Math.min(given.reserveBytes, blocks * bsize * MAX_SHARE) };
@@ -148,9 +154,9 @@ export class StoreRoom implements CommitRoom, Disposable {
   }
 
   /**
-   * Claims the most space that a commit can need. Returns undefined when there is enough, else a
-   * promise after which the commit has to ask again. Throws `OperatorError` when there is not
-   * enough space and waiting has ended.
+   * Claims the most space that a commit can need. Returns undefined when there is enough, else a promise: once it
+   * resolves, the commit has to ask again. Throws `OperatorError` when there is not enough space and waiting has
+   * ended.
    */
   claim(bytes: number): Promise<void> | undefined {
     if (this.#isTight || this.#neededFor(bytes) > this.#surelyBytes) this.look();
@@ -164,8 +170,8 @@ export class StoreRoom implements CommitRoom, Disposable {
   }
 
   /**
-   * Returns a promise after which a failed commit must be tried again; undefined when the error is
-   * not about space.
+   * Returns a promise: once it resolves, a failed commit must be tried again. Returns undefined when the error is not
+   * about space.
    */
   waitAfter(error: unknown): Promise<void> | undefined {
     if (this.#isClosed || !isDiskFull(error, this.#freeBytes())) return undefined;

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { loadFutexWake } from '#src/base/os/futex-wake.ts';
 import { LOCK_FILE } from './store-folder.ts';
 
-/** The head of the lock file, which contains the locks. LMDB does not say at which place. */
+/** The head of the lock file, which contains the locks. The place of the locks in it is not documented. */
 const HEAD_BYTES = 256;
 
 /**

@@ -16,7 +16,10 @@ export interface PageRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The part of a list whose ids are between two bounds, which need not exist. Absent bounds bound nothing. */
+/**
+ * The part of a list whose ids are between two bounds. No entry need have the id of a bound. An absent bound is no
+ * limit.
+ */
 export interface Bounds {
   readonly low?: string | undefined;
   readonly high?: string | undefined;
@@ -110,7 +113,7 @@ export function checkCursor(after: string | undefined, isCursor: (text: string) 
 }
 
 /**
- * Yields the entries of two lists that have the same order, in that order. Both lists are closed
+ * Merges two lists that are sorted in the same way into one. Both lists are closed
  * when the reader stops early, because an open list holds an LMDB snapshot.
  */
 export function* mergedEntries<T>(

@@ -14,7 +14,7 @@ export interface Listing<T> {
  */
 export const MAX_PASSED_ENTRIES = 2_000;
 
-/** A page with more bytes ends early; its `nextCursor` then names its last item. */
+/** A page that would have more bytes ends early; its `nextCursor` then names its last item. */
 export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 /** The callbacks that make up a page. */

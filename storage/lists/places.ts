@@ -17,17 +17,18 @@ export function placeOf(at: string, id: string): string {
 
 /** Returns the id of the item that has this place. */
 export function idAt(place: string): string {
-  return place.slice(TIME_CHARACTERS); // cuts no character: a time is ASCII
+  return place.slice(TIME_CHARACTERS); // a time is ASCII, so the cut is between characters
 }
 
 /** Returns whether the text has the form of the places of this kind of item. */
 export function isPlaceOf(kind: IdKind, text: string): boolean {
-  return isTimeText(text.slice(0, TIME_CHARACTERS)) && isIdOf(kind, idAt(text)); // cuts no character: a time is ASCII
+  return isTimeText(text.slice(0, TIME_CHARACTERS)) && isIdOf(kind, idAt(text)); // a time is ASCII, so the cut is between characters
 }
 
 /**
- * Assigns the times of new places in one list. Several workers add to it, in shared turns: each time is later than that of every
- * committed place in the workspace, so that a reader who continues after the last place of a page misses none.
+ * Assigns the times of new places in one list. Several workers add places to it, in shared turns. Each time is later
+ * than the times of all committed places in the workspace, so that a reader who continues after the last place of a
+ * page misses no place.
  */
 export class PlaceTimes {
   readonly #store: Pick<Store, 'isShared' | 'list'>;

@@ -40,14 +40,14 @@ export interface Pass<T> {
    * added ones as well.
    */
   convert(tx: Transaction, record: PassRecord<T>): void;
-  /** Writes the end of the pass, in the commit that ends it. */
+  /** Writes the final records of the pass, in the last commit of the pass. */
   end?(tx: Transaction): void;
 }
 
 /**
  * Returns the passes that convert a store from one format to the next. During the conversion it must return the same
- * passes in the same order, however much they have converted. When another release, with other passes, begins again
- * from its first pass, the result must be the same.
+ * passes in the same order, however many records are converted. Another release may have other passes, and then
+ * begins again from the first of them: the result must be the same.
  */
 export type Migration = (store: Store) => Iterable<Pass<unknown>>;
 
@@ -81,7 +81,7 @@ export function percentOf({ done, total }: MigrationProgress): number {
 interface Cursor {
   /** The format that is converted. */
   readonly from: number;
-  /** The current pass, and its records: another release may have other passes. */
+  /** The current pass, and the kind of its records. The kind shows whether this release has the same passes. */
   readonly pass: number;
   readonly reads: string;
   /** The ids of the last record that is converted; empty at the beginning of a pass. */

@@ -1,7 +1,7 @@
 /**
- * Format 1 → 2: lists of a workspace's runs, notebook sessions and environments get their indexes, and the part of a
- * notebook that lists show is stored apart from its code, with its title in the notebook itself. It knows the records
- * as format 1 has them.
+ * Format 1 → 2: the lists of a workspace's runs, notebook sessions and environments get their indexes. The part of a
+ * notebook that lists show is stored apart from its code, and its title in the notebook itself. This file declares
+ * the records of format 1.
  */
 
 import { timeText } from '#src/base/ids.ts';

@@ -1,7 +1,7 @@
 /**
- * Format 4 → 5: records that several notebooks and conversations of a workspace shared are split up, because each of
- * them may be at home in another worker: blobs with the counts of their uses, marks of trimmed runs, and noted
- * removals.
+ * Format 4 → 5: each notebook and conversation gets records of its own in place of those that a whole workspace
+ * shared, because each may be at home in another worker. These are blobs with the counts of their uses, marks of
+ * trimmed runs, and noted removals.
  */
 
 import { defineRecord } from '../codec.ts';
@@ -22,8 +22,8 @@ const oldUses = defineRecord<number>('blob-uses', 1);
 /** Key: workspace id. */
 const oldTrimmedRuns = defineRecord<string>('trimmed-run', 1);
 /**
- * How often a notebook or conversation uses a blob, as far as its uses are counted. It exists only during the conversion. Key:
- * workspace id, SHA-256, notebook or conversation id.
+ * How many uses of a blob by a notebook or conversation are counted so far. It exists only during the conversion.
+ * Key: workspace id, SHA-256, notebook or conversation id.
  */
 const countedUses = defineRecord<number>('counted-use', 1);
 

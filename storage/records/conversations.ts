@@ -3,7 +3,7 @@ import { defineRecord } from '../codec.ts';
 /** A conversation, open or not. Its history is in its entries. */
 export interface ConversationRecord {
   readonly createdBy: string;
-  /** The user it was handed over to. When missing, its creator owns it. */
+  /** The user to whom the conversation was handed over. When missing, its creator owns it. */
   readonly ownerId?: string;
   readonly createdAt: string;
   /** The time of the last change of its configuration or context. */
@@ -15,8 +15,8 @@ export interface ConversationRecord {
   readonly instructions: string | null;
   readonly datasourceSlugs: readonly string[];
   /**
-   * The user who chose the datasources, and whose rights limit the data that prompts of other users read; its creator
-   * when this is missing.
+   * The user who chose the datasources; the creator of the conversation when missing. The rights of this user also
+   * limit the data that prompts of other users read.
    */
   readonly datasourcesChosenBy?: string;
 }
@@ -30,15 +30,17 @@ export const conversationRecords = defineRecord<ConversationRecord>('conversatio
  */
 export const conversationPlaces = defineRecord<null>('conversation-place', 1);
 
-/** One entry of a conversation, stored in the form in which it is served, with data for its model's provider. */
+/**
+ * One entry of a conversation. It is stored in the form in which it is served, together with data for the provider of
+ * its model.
+ */
 export interface EntryRecord {
   /** JSON of the entry. */
   readonly document: Uint8Array;
   /** The model that wrote the entry; null for entries of a person or a tool. */
   readonly model: string | null;
   /**
-   * JSON: for each part of the content, the data that the provider needs to get back together with
-   * the part.
+   * JSON: for each part of the content, data of the provider that must be sent back to it with that part.
    */
   readonly provider: Uint8Array | null;
 }

@@ -6,9 +6,9 @@ export type DatasourceRecord = Omit<Datasource, 'configured' | 'warnings'>;
 export const datasourceRecords = defineRecord<DatasourceRecord>('datasource', 1);
 
 /**
- * One complete connection, encrypted with a data key of its own (`box`). The data key is encrypted
- * with a key of the keyring (`keyBox`). A connection is written in the home of the workspace, and
- * the secret of a notebook in the home of the notebook. Key: workspace id, slug, revision.
+ * One complete connection, encrypted with a data key of its own (`box`). The data key is encrypted with a key of the
+ * keyring (`keyBox`). A connection is written in the home of the workspace. Secrets of notebooks are stored as such
+ * records, too, and are written in the home of the notebook. Key: workspace id, slug, revision.
  */
 export interface SealedConnection {
   readonly keyId: string;

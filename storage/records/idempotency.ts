@@ -20,8 +20,8 @@ export interface IdempotencyRecord {
 export const idempotencyRecords = defineRecord<IdempotencyRecord>('receipt', 1);
 
 /**
- * The claim of a worker that carries out a request: other workers may get requests with the same key at the same moment, and must
- * not carry them out.
+ * The claim of a worker that carries out a request. Other workers may get requests with the same key at the same
+ * moment, and must not carry those out.
  */
 export interface IdempotencyClaim {
   /**

@@ -25,8 +25,8 @@ export interface UserRecord {
 }
 
 /**
- * Written by whichever worker first adds the user to a workspace. If two workers do that at once,
- * their records differ only in the time. Key: SYSTEM, user id.
+ * Written by the worker that first adds the user to a workspace. If two workers do that at once, their records differ
+ * only in the time. Key: SYSTEM, user id.
  */
 export const userRecords = defineRecord<UserRecord>('user', 1);
 
@@ -79,13 +79,13 @@ export const userTokens = defineRecord<null>('user-token', 1);
 /** Index of a user's sessions in browsers. Key: SYSTEM, user id, token id. */
 export const userSessions = defineRecord<null>('user-session', 1);
 
-/** When a session in a browser was last used. Written by whichever worker notices a use. Key: SYSTEM, token id. */
+/** When a session in a browser was last used. Any worker that notices a use writes it. Key: SYSTEM, token id. */
 export const sessionUses = defineRecord<{ readonly usedAtMs: number }>('user-session-use', 1);
 
 /** A user who signs in with the identity provider. */
 export interface ProviderAccount {
   readonly issuer: string;
-  /** The provider's name for the person, which it never gives to another one. */
+  /** The provider's identifier of the person. The provider never gives it to another person. */
   readonly subject: string;
   /** The workspaces in which the membership follows from the groups of the person. */
   readonly managed: readonly string[];
@@ -98,8 +98,8 @@ export interface ProviderAccount {
 export const providerAccounts = defineRecord<ProviderAccount>('provider-account', 1);
 
 /**
- * Returns whether a token is for the whole server. A token that is bound to a workspace is not, and
- * neither is the session of a person of the provider.
+ * Returns whether a token is for the whole server. A token that is bound to a workspace is not for the whole server.
+ * The session of a person who signed in with the identity provider is not, either.
  */
 export function isUnbound({ workspaceId, session }: AccessTokenRecord): boolean {
   return workspaceId === null && session?.signedInWith !== null;

@@ -1,6 +1,6 @@
 import { defineRecord } from '../codec.ts';
 
-/** The tokens that a member has spent with a model on one day, as far as one worker has counted them. */
+/** The tokens that a member has spent with a model on one day, in the count of one worker. */
 export interface ModelUseRecord {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -12,8 +12,8 @@ export interface ModelUseRecord {
 }
 
 /**
- * Written in the commit of the answer that is counted. The parts of a sum are apart by worker, so that each has one writer. They
- * outlive the runs, the conversations and the membership that they come from. Key: workspace id, UTC day, user id, model, number of
- * the worker.
+ * Written in the commit of the answer that is counted. Each worker has a record of its own, so that each record has
+ * one writer. The records outlive the runs, the conversations and the membership that they come from. Key: workspace
+ * id, UTC day, user id, model, number of the worker.
  */
 export const modelUse = defineRecord<ModelUseRecord>('model-use', 1);

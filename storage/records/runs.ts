@@ -13,8 +13,8 @@ export interface RunRecord {
   /** The worker that runs it, if the server has several. Absent once it has ended. */
   readonly owner?: string;
   /**
-   * The places of input and output in the document of a run with a large input: offsets of the first byte, and of the byte after
-   * the last.
+   * For a run with a large input: where its input and output are in its JSON. Each place is the offset of the first
+   * byte and that of the byte after the last.
    */
   readonly places?: { readonly input: readonly [number, number]; readonly output: readonly [number, number] };
   /** JSON of the run record. */
@@ -96,7 +96,8 @@ export interface PrintedTextRecord {
 }
 
 /**
- * The printed text so far of the cells of a run. Written once a second in the home of its session, and removed by the end of the run: only
- * runs that are in progress, or that a dead server left behind, have some. Key: workspace id, run id, cell id.
+ * The printed text so far of the cells of a run. Written once a second in the home of its session, and removed by the
+ * end of the run. So only runs in progress, and runs that a dead server left behind, have such text. Key: workspace
+ * id, run id, cell id.
  */
 export const printedTexts = defineRecord<PrintedTextRecord>('run-printed', 1);
