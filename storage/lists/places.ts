@@ -17,12 +17,12 @@ export function placeOf(at: string, id: string): string {
 
 /** Returns the id of the item that has this place. */
 export function idAt(place: string): string {
-  return place.slice(TIME_CHARACTERS); // a time is ASCII, so the cut is between characters
+  return place.slice(TIME_CHARACTERS); // cuts no character: a time is ASCII
 }
 
 /** Returns whether the text has the form of the places of this kind of item. */
 export function isPlaceOf(kind: IdKind, text: string): boolean {
-  return isTimeText(text.slice(0, TIME_CHARACTERS)) && isIdOf(kind, idAt(text)); // a time is ASCII, so the cut is between characters
+  return isTimeText(text.slice(0, TIME_CHARACTERS)) && isIdOf(kind, idAt(text)); // cuts no character: a time is ASCII
 }
 
 /**
