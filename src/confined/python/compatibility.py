@@ -138,7 +138,7 @@ def _has(found, dotted):
 
 
 def _find_changed():
-    """Returns the names that are still there but have changed their shape."""
+    """Returns the private names that still exist but have changed their shape."""
     from marimo._runtime import runtime
 
     launch = set(inspect.signature(runtime.launch_kernel).parameters)

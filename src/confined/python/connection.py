@@ -5,9 +5,10 @@ The order names a unix socket, which listens for this one process, and a token:
     from us    a frame with the token, and nothing else
     to us      channel 6   JSON: the launch, which names the workspace and the task of this process
 
-The launch is the first time that this process learns of a workspace. The zygote never does: each kernel inherits its
-memory. The server takes the process that the zygote has reported, with the right token, and closes all other connections. It
-may also close this one, when more connect than it has room for; then this process connects again.
+Only the launch names the workspace to this process. The zygote never learns of one, because each kernel inherits the
+zygote's memory. The server accepts the process that the zygote has reported, with the right token, and closes all
+other connections. When too many processes connect, it may close the connection of this one, too; then this process
+connects again.
 """
 
 import os
@@ -70,9 +71,11 @@ class Connection:
 
 
 def report_failure():
-    """Called in a process that cannot begin to work and has printed the reason. Once the process
-    has its launch, it reports the reason to the server itself and empties the file that the
-    zygote reads, because the text may name a tenant's files."""
+    """
+    Called in a process that cannot begin to work and has printed the reason. Once the process has its launch, it
+    reports the reason to the server itself. Then it empties the file that the zygote reads, because the text may name
+    a tenant's files.
+    """
     if Connection.current is None:
         return
     start = max(0, os.fstat(2).st_size - MAX_WORDS_BYTES)

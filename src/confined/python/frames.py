@@ -52,7 +52,7 @@ def find_excess(json: bytes, limits=LIMITS) -> str | None:
         and brackets + json.count(b",") <= limits.values
         and json.count(b":") <= limits.members
     ):
-        return None  # nearly every frame is within the limits even if those in strings are counted
+        return None  # nearly every frame is within the limits even if commas and brackets in strings are counted
     between_strings = b"".join(json.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
     values = sum(between_strings.count(mark) for mark in (b",", b"[", b"{"))
     if values > limits.values:
@@ -82,12 +82,12 @@ def frame(channel: int, body: bytes) -> bytes:
 
 
 def read_frames(sock):
-    """Yields (channel, body) until the other side is gone; an incomplete last frame is dropped."""
+    """Yields (channel, body) until the other side is gone. Drops an incomplete last frame."""
     return iter(FrameReader(sock))
 
 
 class FrameReader:
-    """The frames that come over a socket; see read_frames."""
+    """The frames that arrive at a socket; see read_frames."""
 
     def __init__(self, sock):
         self._source = _Source(sock)
@@ -115,11 +115,13 @@ class FrameReader:
         return self._source.is_waiting and not self._source.has_more()
 
     def peek(self, size) -> bytes | None:
-        """Returns up to `size` bytes of the next frame, which stays in the socket for the thread that iterates; empty when
-        nothing has come. Returns None when that thread is not waiting for the beginning of a frame. Called by another
-        thread, so that thread may have taken the frame since."""
+        """
+        Returns up to `size` bytes of the next frame, which stays in the socket for the thread that iterates; empty
+        when nothing has come. Returns None when that thread is not waiting for the beginning of a frame. Called by
+        another thread; when this returns, the iterating thread may have taken the frame already.
+        """
         ahead = self._source.peek(size) if self._is_between_frames() else None
-        return None if ahead == b"" and not self._is_between_frames() else ahead  # it may be taking the frame just now
+        return None if ahead == b"" and not self._is_between_frames() else ahead  # the other thread may be taking it
 
     def _is_between_frames(self):
         return self._source.is_waiting and self._source.received == self._taken
@@ -159,6 +161,6 @@ class _Source(io.RawIOBase):
             return b""
 
     def has_more(self) -> bool:
-        look = select.poll()  # a new selector: a signal handler may use this during another use, which one shared selector would not survive
+        look = select.poll()  # not shared: a signal handler may call this during another call
         look.register(self._sock, select.POLLIN)
         return bool(look.poll(0))

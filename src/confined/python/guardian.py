@@ -1,11 +1,13 @@
-"""The guardian: the process that the server starts. It forks the zygote, and sees to it that nothing outlives it.
+"""
+The guardian: the process that the server starts. It forks the zygote, and makes sure that no process outlives the
+zygote.
 
     server -- guardian -- zygote -- kernels
 
-When the zygote dies, even of kill -9, its orphans become the guardian's children, and the guardian kills them with all
-that they have started. When the guardian dies, the zygote sees the end of their pipe and ends all kernels itself.
-SIGINT is left to the server (a terminal sends it to everyone); SIGTERM ends both in order, and kills a zygote that does
-not end by that, as when it is stopped.
+When the zygote dies, even of kill -9, its orphans become the guardian's children, and the guardian kills them with
+all that they have started. When the guardian dies, the zygote sees the end of their pipe and ends all kernels itself.
+SIGINT is ignored, because a terminal sends it to the server as well. SIGTERM ends the zygote in order, and kills it
+if it does not end, for example because it is stopped.
 """
 
 import os

@@ -58,8 +58,10 @@ def exit_code(status: int) -> int | None:
 
 
 def kill_children():
-    """Kills every child, and every orphan that this process adopts in consequence, until only children of other users
-    are left. Blocks until they are reaped."""
+    """
+    Kills every child, and every orphan that this process then adopts, until only children of other users are left.
+    Blocks until the killed processes are reaped.
+    """
     while True:
         found = children()
         if found and not any([kill_tree(pid) for pid in found]):

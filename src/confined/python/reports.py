@@ -9,7 +9,9 @@ def say(**message):
 
 
 def write(lines: bytes):
-    """Writes whole lines. Without a server the lines are lost; the end of stdin follows then."""
+    """
+    Writes whole lines. When the server is gone the lines are lost; this process then reads the end of its stdin, too.
+    """
     try:
         while lines:
             lines = lines[os.write(1, lines) :]

@@ -14,11 +14,13 @@ class ScriptBlock(NamedTuple):
 
 
 def find_block(text, trailing=""):
-    """Returns the first block of the text, which ends at the last ending of its comment; None without one. The first and the last line
-    may have the characters of `trailing` at their ends.
+    """
+    Returns the first block of the text; None without one. The block ends at the last ending in its comment. The first
+    and the last line may have the characters of `trailing` at their ends.
 
-    The regular expression of the PEP would follow the comment again from each beginning in it. A comment in which the first beginning
-    has no ending has no block at all, so each line is read once here."""
+    The regular expression of the PEP would read the comment again from each beginning in it. If the first beginning
+    in a comment has no ending, the comment has no block, so here each line is read once.
+    """
     lines = text.split("\n")
     offset, at = 0, 0
     while at < len(lines):

@@ -1,7 +1,7 @@
 """The priority of this process's session among the sessions of the machine.
 
-Where Linux groups processes by session (autogroups, sched(7)), nice(2) counts among the processes of one session only: a kernel
-leads a session of its own, so without this its niceness would mean nothing to the server.
+Where Linux groups processes by session (autogroups, sched(7)), nice(2) counts among the processes of one session
+only: a kernel leads a session of its own, so without this its niceness would not help the server.
 """
 
 import os
@@ -16,7 +16,7 @@ RETRY_S = 0.1
 
 
 class SessionPriority:
-    """The file is opened while /proc can be written, and used once the process leads its session.
+    """Opens the file while /proc can still be written. It is used once the process leads its session.
     """
 
     def __init__(self):

@@ -104,7 +104,7 @@ class Zygote:
                 self.forks.spares.make()
 
     def patience_ms(self):
-        """Returns how long to wait for events before doing work that can wait, or looking at the lease."""
+        """Returns how long to wait for events before the work that can wait, or the check of the lease, is due."""
         waits = [self.forks.spares.patience_s(), self.lease.left_s()]
         patience = min((wait for wait in waits if wait is not None), default=inf)
         return None if patience == inf else max(0, patience) * 1000
@@ -194,7 +194,7 @@ class Zygote:
         self.next = None
 
     def end(self):
-        """Ends everything that was ever started, then this process."""
+        """Ends every process that was started from here, then this process."""
         if self.next:
             self.next.end()
         processes.kill_children()

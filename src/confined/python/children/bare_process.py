@@ -18,7 +18,7 @@ class Reach(msgspec.Struct, kw_only=True):
     write: list[str] = []
     work: str | None = None  # a folder of its own, which it may write
     sockets: list[str] = []  # folders in which unix sockets may be made, and nothing else
-    tcp_ports: list[int] | None = None  # from Landlock 4 on: the only ports to connect to
+    tcp_ports: list[int] | None = None  # from Landlock 4 on, it may connect to these ports only
 
 
 class Launch(msgspec.Struct, kw_only=True):
@@ -33,15 +33,17 @@ decode_launch = msgspec.json.Decoder(Launch).decode
 
 
 def become(order, confinement, link, limits, decode=decode_launch) -> Connection:
-    """Confines this process as `order` and its launch say, and returns its connection to the server. Afterwards only
-    that connection and standard input, output and error are open. `link`: the end of a pipe that a session's init
-    needs, or None."""
+    """
+    Confines this process as `order` and its launch require, and returns its connection to the server. Closes
+    everything except that connection and standard input, output and error. `link`: the end of a pipe that a session's
+    init needs, or None.
+    """
     connection = Connection(order.connection, decode)
     kernel_process.reopen_stdio()
     if confinement:
         reach = connection.launch.reach
         confinement.reach(reach.work, read=reach.read, write=reach.write, sockets=reach.sockets, tcp_ports=reach.tcp_ports)
-        confinement.start(link, order.nice)  # with an init or a supervisor, it returns in a child of this process
+        confinement.start(link, order.nice)  # with an init or a supervisor, start() returns in a child
     if link is not None:
         os.close(link)
     else:
@@ -52,12 +54,11 @@ def become(order, confinement, link, limits, decode=decode_launch) -> Connection
     if confinement:
         confinement.finish()
     processes.call_this(type(order).__struct_config__.tag)
-    syscalls.set_dumpable(bool(confinement and confinement.is_supervised))  # a supervisor reads the paths in its memory
+    syscalls.set_dumpable(bool(confinement and confinement.is_supervised))  # a supervisor reads this memory
     return connection
 
 
 def within_workspace(limits, order):
-    """Returns the limits, in which the memory is at most that of all the workspace's processes
-    together.
+    """Returns the limits of this process. Its memory is limited to that of all processes of the workspace together.
     """
     return {**limits, "DATA": min(limits["DATA"], order.memory)} if order.memory else limits

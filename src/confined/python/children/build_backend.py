@@ -51,8 +51,10 @@ answer(needs=[])
 
 
 def require_confinement(question, found):
-    """Refuses to build where the code of a package could read and write the server's files. `found`: the layers of
-    confinement that this machine has."""
+    """
+    Raises Refused on a machine where the code of a package could read and write the server's files. `found`: the
+    layers of confinement that this machine has.
+    """
     if not (found.namespaces or found.landlock):
         raise Refused(
             f"{question['name']} has no wheel for the Python of this server, and builds cannot be confined on this machine, which "
@@ -116,8 +118,10 @@ def is_texts(value) -> bool:
 
 
 def build(question, say) -> dict:
-    """Makes a wheel in `work/wheel`. When the step `asks` for packages that the build needs in
-    addition and there are some, returns them and makes no wheel."""
+    """
+    Makes a wheel in `work/wheel`. If the step has `asks`, first asks the backend which further packages the build
+    needs. If there are any, returns them and makes no wheel.
+    """
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_BYTES, MAX_FILE_BYTES))
     work, label = os.path.join(question["build"], "work"), f"{question['name']} {question['version']}"
     project = find_project(os.path.join(work, "source"), question)
@@ -145,7 +149,7 @@ def build(question, say) -> dict:
         command, env=env, cwd=project, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
         said = read_tail(process.stdout)
-    if process.returncode == -signal.SIGKILL:  # by the limit of memory
+    if process.returncode == -signal.SIGKILL:  # killed at the limit of memory
         raise Refused(f"Building {label} from its sources takes more memory than there is for it. Ask for a version that has wheels.")
     if process.returncode != 0:
         words = shown(said) or f"exit code {process.returncode}"

@@ -1,9 +1,11 @@
-"""A child of the zygote that finds out which packages a notebook needs, or installs them into one folder with uv. Its
-input is untrusted, and so is everything an index sends. It is confined like a conversion: to plan, it reads Python and
-the system and nothing else; to install, it also writes that folder and the cache beside it, and reaches the server's proxy, which
-leads to the index. Only wheels are installed, so no code of a package runs in a child that reaches the index. A child that builds a
-wheel from sources (build_backend.py) runs such code: it writes the folder of that build and nothing else, and has no network. One
-question per process, over its connection to the server (connection.py):
+"""
+A child of the zygote that finds out which packages a notebook needs, or installs them into one folder with uv. Its
+input is untrusted, and so is everything an index sends. It is confined like a conversion. To plan, it reads Python
+and the system and nothing else. To install, it also writes that folder and the cache next to it, and connects to the
+server's proxy, which leads to the index. Only wheels are installed, so no code of a package runs in a child that
+reaches the index. A child that builds a wheel from sources (build_backend.py) runs such code: it writes the folder of
+that build and nothing else, and has no network. One question per process, over its connection to the server
+(connection.py):
 
     from us    {"op":"install-ready"}
     to us      {"step":"plan", "script", "workspace":[requirement], "index"}
@@ -171,10 +173,12 @@ def find_installed() -> dict:
 
 
 def find_limits(have) -> list[str]:
-    """Returns the versions that the distributions which marimo needs may have. A kernel that has
-    another version forgets the modules that its host has loaded (kernel_process.py), and marimo
-    continues with those. That is impossible when a loaded module is compiled, or when marimo
-    compares types with those of a notebook. Then the version must be the one of this Python."""
+    """
+    Returns the permitted versions of the distributions that marimo needs. If a set of packages has another version,
+    its kernels forget the modules that the host has loaded (kernel_process.py), while marimo continues to use them.
+    Two copies of a module are impossible when it is compiled, or when marimo compares its types with those of a
+    notebook. Then only the version of this Python is permitted.
+    """
     waiting, seen, limits = ["marimo"], set(), set()
     while waiting:
         name = canonicalize_name(waiting.pop())
@@ -193,7 +197,7 @@ def find_limits(have) -> list[str]:
 
 
 def find_compiled() -> set[str]:
-    """Returns the packages of which this process, and so every kernel, has loaded a compiled module."""
+    """Returns the packages with a compiled module that this process, and so every kernel, has loaded."""
     compiled = tuple(importlib.machinery.EXTENSION_SUFFIXES)
     modules = list(sys.modules.items())
     return {name.partition(".")[0] for name, module in modules if (getattr(module, "__file__", None) or "").endswith(compiled)}
@@ -220,7 +224,7 @@ def install(question, say) -> dict:
             write_lines(file, lines)
             chosen += [name, file]
     uv = Uv(question)
-    for pages in glob.glob(os.path.join(uv.cache, "simple-*")):  # otherwise a version that the index has just got would be missing
+    for pages in glob.glob(os.path.join(uv.cache, "simple-*")):  # otherwise new versions in the index would be missing
         shutil.rmtree(pages, ignore_errors=True)
     say(op="install-progress", text=f"resolving {some_of(requirements)}")
     # Not `pip compile`: with `pip install` the versions of this Python stay wherever they fit, even
@@ -243,9 +247,11 @@ def install(question, say) -> dict:
 
 
 def compile_archives(uv):
-    """Compiles the packages in the cache that are not compiled yet, each by itself. All sets of
-    packages share the result, so no package may add to the files of another one. In a set, a
-    package could bring compiled modules for the sources of others."""
+    """
+    Compiles the packages in the cache that are not compiled yet, each by itself. All sets of packages share the
+    result, so no package may add to the files of another one. If a whole set were compiled, a package in it could
+    bring compiled modules for the sources of others.
+    """
     archives, compiled = os.path.join(uv.cache, "archive-v0"), os.path.join(uv.cache, "compiled")
     os.makedirs(compiled, exist_ok=True)
 

@@ -1,5 +1,5 @@
 """Replaces this process by another program, confined like a conversion. Its standard input is the connection to the server
-(connection.py), in both directions; it has standard output and error, and nothing else is open in it.
+(connection.py), in both directions; in addition, only standard output and error are open.
 
     from us    {"op":"program-started"}      the rest is between the server and the program
 """

@@ -4,7 +4,8 @@ installing the packages that its build needs, and keeping the wheel. build_backe
     environment/   a virtual environment with the packages that the build needs
     work/          the only folder that the build may write: archive, source/, wheel/, tmp/
 
-A wheel that was built stays in the cache. Only its sources, the index and this Python decide on it, so all sets share it.
+A wheel that was built stays in the cache. It depends only on its sources, the index and this Python, so all sets
+share it.
 """
 
 import contextlib
@@ -55,8 +56,10 @@ class Links(html.parser.HTMLParser):
 
 
 def fetch(question, say) -> dict:
-    """Chooses the newest archive of sources that the requirements allow, and fetches it into the folder of the build. Returns its
-    version, and the folder of its wheel in the cache as `built` when it was built before."""
+    """
+    Chooses the newest archive of sources that the requirements allow, and fetches it into the folder of the build.
+    Returns its version. If it was built before, `built` is the folder of its wheel in the cache.
+    """
     uv, name, work = Uv(question), question["name"], os.path.join(question["build"], "work")
     say(op="install-progress", text=f"looking for the sources of {name}")
     page_url = f"{question['index'].rstrip('/')}/{name}/"
@@ -74,7 +77,7 @@ def fetch(question, say) -> dict:
 
 
 def open_way(proxy, env):
-    """Returns an opener that asks the proxy for everything, and follows only links of the web."""
+    """Returns an opener that sends all requests to the proxy, and follows only http and https links."""
     os.environ.clear()  # variables of the machine may name another proxy, or exempt hosts from it
     os.environ.update(env)
     os.environ.pop("NO_PROXY", None)
@@ -168,8 +171,10 @@ def check_build_requirement(name, text):
 
 
 def keep(question, _) -> dict:
-    """Copies the wheel of a build into the cache. The build has chosen its name and contents,
-    and may have put anything in its place."""
+    """
+    Copies the wheel of a build into the cache. The build has chosen its name and contents, so the file may be
+    anything.
+    """
     cache = os.path.join(os.path.dirname(question["folder"]), "cache", "built")
     os.makedirs(cache, exist_ok=True)
     kept, new = os.path.join(cache, question["key"]), tempfile.mkdtemp(prefix=".new-", dir=cache)

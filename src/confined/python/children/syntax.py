@@ -1,5 +1,6 @@
-"""A child of the zygote that only checks whether code parses, so that parsing does not hold up the server. One is asked the short
-code of all workspaces, and long code has a child of its own, which counts towards its workspace.
+"""
+A child of the zygote that only checks whether code parses, so that parsing does not hold up the server. One such
+child checks the short code of all workspaces. Long code gets a child of its own, which counts towards its workspace.
 
 It is confined like a conversion: it reads Python and the system, writes nothing and has no network. Over its connection
 to the server (connection.py):
@@ -41,7 +42,7 @@ def run(order, confinement, link):
     kernel_process.begin_work()
     for _, body in connection.frames:
         question = msgspec.json.decode(body)
-        signal.setitimer(signal.ITIMER_PROF, connection.launch.seconds)  # not of the clock: the machine may be busy
+        signal.setitimer(signal.ITIMER_PROF, connection.launch.seconds)  # of processor time: the machine may be busy
         answers = [parses(code) for code in question["codes"]]
         signal.setitimer(signal.ITIMER_PROF, 0)
         connection.say(op="parsed", id=question["id"], parses=answers)

@@ -1,4 +1,4 @@
-"""uv, as a child of the zygote runs it, and the errors that such a child shows to people."""
+"""Runs uv in a child of the zygote, and has the errors that such a child shows to people."""
 
 import os
 import re
@@ -18,8 +18,10 @@ class Refused(Exception):
 
 
 class WithoutWheels(Refused):
-    """Raised when requirements cannot be met with wheels alone. `lacking` lists the packages,
-    each with the versions of it that other packages ask for: [[name, [specifier]]]."""
+    """
+    Raised when requirements cannot be met with wheels alone. `lacking` lists the packages without wheels, each with
+    the versions of it that other packages ask for: [[name, [specifier]]].
+    """
 
     def __init__(self, message, lacking):
         super().__init__(message)
@@ -27,8 +29,9 @@ class WithoutWheels(Refused):
 
 
 class Uv:
-    """Returns the command of uv, with every feature switched off that would run code of a package
-    or reach anything but the index.
+    """
+    Returns the command of uv. Every feature is off that would run code of a package or connect to anything but the
+    index.
     """
 
     def __init__(self, question):

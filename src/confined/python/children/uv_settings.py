@@ -1,6 +1,8 @@
-"""The table [tool.uv] in the script metadata of a notebook, which says from where its packages come and in which versions. A
-setting is obeyed, has no effect on which packages are installed, or is refused by its name: ignoring a source would install a
-stranger's package of the same name from the index."""
+"""
+The table [tool.uv] in the script metadata of a notebook: the sources and versions of its packages. A setting that
+affects which packages are installed is either obeyed, or refused with its name. If a source were ignored, a
+stranger's package of the same name would be installed from the index.
+"""
 
 from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
 from packaging.utils import canonicalize_name
@@ -29,8 +31,11 @@ WITHOUT_EFFECT = {
 
 
 def read_settings(metadata, names, index) -> list[str]:
-    """Returns the options of uv, as `--name=value`, that a notebook's metadata ask for. `names`: the packages that it requires, in
-    normal form; without any, no setting has an effect. Raises Refused for a setting that cannot be obeyed."""
+    """
+    Returns the options of uv, as `--name=value`, that a notebook's metadata ask for. `names`: the packages that the
+    notebook requires, in normal form. If it requires none, no setting has an effect. Raises Refused for a setting
+    that cannot be obeyed.
+    """
     tool = metadata.get("tool", {})
     table = tool.get("uv", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):

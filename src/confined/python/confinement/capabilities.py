@@ -6,15 +6,16 @@ import struct
 from confinement.syscalls import PR_CAPBSET_DROP, PR_CAPBSET_READ, PR_SET_NO_NEW_PRIVS, libc, prctl, syscall
 
 CAPABILITY_VERSION_3 = 0x20080522
-# all that this kernel knows: prctl returns -1 for higher numbers
+# all capabilities that this Linux knows: prctl returns -1 for higher numbers
 KNOWN = [number for number in range(64) if libc.prctl(PR_CAPBSET_READ, number, 0, 0, 0) >= 0]
 
 
 def drop_capabilities():
-    """Drops all capability sets and the bounding set. With CAP_SYS_ADMIN, the mount that hides the
-    data could be taken away again.
     """
-    for capability in KNOWN:  # written out straight, because every kernel makes these forty calls
+    Drops all capability sets and the bounding set. A process with CAP_SYS_ADMIN could unmount the empty folder that
+    hides the server's data.
+    """
+    for capability in KNOWN:  # without helpers, because every notebook's kernel makes these forty calls
         if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
             prctl(PR_CAPBSET_DROP, capability)  # prctl raises OSError when it fails
     syscall("capset", struct.pack("<Ii", CAPABILITY_VERSION_3, 0), bytes(24))
@@ -28,6 +29,6 @@ def become(uid: int):
 
 
 def forbid_new_privileges():
-    """Makes sure that no set-uid program gives privileges back, which seccomp and Landlock require.
+    """Makes sure that no set-uid program gives privileges back. seccomp and Landlock require that.
     """
     prctl(PR_SET_NO_NEW_PRIVS, 1)

@@ -5,7 +5,9 @@ from confinement import landlock
 
 
 def describe(found, network="open", uid=None, has_groups=False, has_weights=False) -> str:
-    """`has_groups`: memory is limited by control groups. `has_weights`: these also divide the processors among workspaces.
+    """
+    `has_groups`: memory is limited by control groups. `has_weights`: control groups also divide the processors among
+    workspaces.
     """
     layers, gaps = [], list(found.notes)
     if found.namespaces:

@@ -12,5 +12,5 @@ def close_all_but(*kept: int | None):
     for descriptor in {int(name) for name in os.listdir("/proc/self/fd")}.difference(STDIO, kept):
         try:
             os.close(descriptor)
-        except OSError:  # the descriptor that was used to read the list
+        except OSError:  # it was used to read the list, and is closed already
             pass

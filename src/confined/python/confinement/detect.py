@@ -26,7 +26,7 @@ class Found:
         self.namespaces = without_namespaces_why is None
         self.why = without_namespaces_why
         self.notes = notes  # sentences about the parts of the view of the disk that this machine cannot give
-        self.uid_why = uid_why  # why kernels cannot have the uid that was set for them; None when they can
+        self.uid_why = uid_why  # why kernels cannot have the uid of the setting; None when they can
         self.counts_pids = counts_pids  # whether the processes of a session can be limited, even root's
         # whether a supervisor can decide about modes and times of files; only where there are no namespaces
         self.decides_modes = decides_modes
@@ -92,7 +92,10 @@ def can_write_pid_max():
 
 
 def find_obstacle(uid):
-    """Becomes that user, who must be able to run this Python. Returns the obstacle, or None."""
+    """
+    Changes this process to that user, who must be able to run this Python. Returns a sentence about the obstacle, or
+    None.
+    """
     capabilities.become(uid)
     for path in dict.fromkeys([sys.executable, os.__file__, *filter(os.path.isabs, sys.path)]):
         try:

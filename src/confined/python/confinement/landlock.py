@@ -38,14 +38,15 @@ def find_abi() -> int:
 
 
 def find_rights(abi: int) -> int:
-    """Returns the rights to files that this version can restrict. A version newer than this code is
-    not asked for more than the code knows.
+    """
+    Returns the rights to files that this version can restrict. Of a version that is newer than this code, only the
+    rights known here are used.
     """
     return next(rights for since, rights in RIGHTS_SINCE_ABI.items() if abi >= since)
 
 
 class Ruleset:
-    """A list of permissions that is not enforced yet. A rule applies to the file or folder that
+    """A list of permissions. enforce() puts it into force. A rule applies to the file or folder that
     is now at its path, even if that is mounted elsewhere later."""
 
     def __init__(self, abi: int, has_tcp_ports: bool):
@@ -66,7 +67,7 @@ class Ruleset:
             except OSError:  # the path does not exist on this machine
                 continue
             allowed = handled if stat.S_ISDIR(os.fstat(descriptor).st_mode) else handled & ON_FILES
-            # written out straight, because every kernel of root does this some two hundred times
+            # without helpers, because each start as root does this some two hundred times
             if libc.syscall(ADD_RULE, self.descriptor, RULE_PATH_BENEATH, RULE.pack(allowed, descriptor), 0) < 0:
                 code = ctypes.get_errno()
                 raise OSError(code, os.strerror(code), "landlock_add_rule")

@@ -1,10 +1,10 @@
 """Modes, owners and times of files, where there are no namespaces.
 
 Landlock does not cover chmod, chown and utime, so without a read-only view of the disk notebook code could change the
-mode of every file of its user, those of the server included. The calls stop at seccomp's user notification instead: an
-ancestor of the process (supervisor.py) finds the file, holds it by a descriptor, looks where that lies, and makes the
-change on the descriptor. A path that changes after the look changes nothing. Calls by descriptor are decided in the same
-way, because Landlock lets a process open files for reading that it must not change.
+mode of every file of its user, those of the server included. The calls stop at seccomp's user notification instead:
+an ancestor of the process (supervisor.py) opens the file, looks in which folder the opened file is, and makes the
+change on its descriptor. So a path that changes after this look has no effect. Calls by descriptor are decided in the
+same way, because Landlock lets a process open files for reading that it must not change.
 
 The supervisor must be an ancestor: where Yama's ptrace_scope is 1, no other process may read the memory.
 """
@@ -34,14 +34,14 @@ class Call(NamedTuple):
 
     change: str  # "mode", "owner" or "times"
     value: int  # the argument with the mode, the user (the group follows) or the address of the times
-    path: int | None = None  # None: the file is the descriptor in `at`
+    path: int | None = None  # None: the descriptor in `at` is the file
     at: int | None = None  # a descriptor; without it the path begins at the working directory
     flags: int | None = None
     follows: bool = True  # whether a link at the end of the path is followed
     times: str = "timespec"
 
 
-# every system call that changes a mode, an owner or times: the supervisor decides them
+# every system call that changes a mode, an owner or times: the supervisor decides these calls
 DECIDED = {
     "chmod": Call("mode", 1, path=0),
     "fchmod": Call("mode", 1, at=0),
@@ -56,7 +56,8 @@ DECIDED = {
     "futimesat": Call("times", 2, at=0, path=1, times="timeval"),
     "utimensat": Call("times", 2, at=0, path=1, flags=3),
 }
-# system calls that change extended attributes and flags of files. Nobody decides them: programs go on without
+# system calls that change extended attributes and flags of files. They are always refused: programs continue without
+# them
 REFUSED = (
     "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr", "removexattrat",
     "file_setattr",
@@ -67,7 +68,7 @@ REFUSED_IOCTLS = {
     "FS_IOC32_SETVERSION": 0x40047602, "FS_IOC_FSSETXATTR": 0x401C5820, "FS_IOC_ENABLE_VERITY": 0x40806685,
     "FS_IOC_SET_ENCRYPTION_POLICY": 0x800C6613,
 }  # fmt: skip
-REFUSAL = errno.EOPNOTSUPP  # as on a file system that has no attributes: tar, cp and Python ignore that
+REFUSAL = errno.EOPNOTSUPP  # the error of a file system without attributes: tar, cp and Python ignore it
 BY_NUMBER = {NUMBERS[name][MACHINE or 0]: call for name, call in DECIDED.items() if NUMBERS[name][MACHINE or 0] is not None}
 
 
@@ -75,21 +76,23 @@ class Places:
     """The folders in which changes are allowed."""
 
     def __init__(self, write, shared, hidden, has_landlock: bool):
-        """All paths are real paths. `write`: folders that may be changed with everything in them. `shared`: folders whose
-        contents may be changed, but not they themselves. `hidden`: paths that are excepted; a path in `write` may lie in
-        one of these, and the innermost counts."""
+        """
+        All paths are real paths. `write`: folders that may be changed with everything in them. `shared`: folders
+        whose contents may be changed; the folders themselves may not. `hidden`: exceptions from these. Where paths of
+        different lists lie in each other, the innermost decides.
+        """
         self.allowed = {**dict.fromkeys(write, True), **dict.fromkeys(shared, True), **dict.fromkeys(hidden, False)}
         self.shared = set(shared)
         self.has_landlock = has_landlock
 
     def allow(self, where: str, found: os.stat_result) -> bool:
-        """Returns whether the file may be changed that a descriptor names as `where`."""
+        """Returns whether a file may be changed. `where`: its path, as /proc shows it for the descriptor."""
         if found.st_nlink == 0 or any(kind(found.st_mode) for kind in UNNAMED) and not where.startswith("/"):
-            return True  # nobody can find it by a path
+            return True  # the file has no path any more
         if not where.startswith("/") or where in self.shared:
             return False
         if not self.has_landlock and not stat.S_ISDIR(found.st_mode) and found.st_nlink > 1:
-            return False  # a second name for a file from elsewhere, which Landlock would not have let it make
+            return False  # its second name may be in another folder: Landlock would have prevented such a link
         folders = [one for one in self.allowed if is_under(where, one)]
         return bool(folders) and self.allowed[max(folders, key=len)]
 
@@ -99,7 +102,7 @@ class Timespec(ctypes.Structure):
 
 
 class Asked:
-    """A call that waits for its decision: `thread` is the one that made it."""
+    """A call that waits for its decision: `thread` made the call."""
 
     def __init__(self, data):
         self.key, self.thread, _ = struct.unpack_from("QII", data, 0)
@@ -121,7 +124,7 @@ class Asked:
             if len(found) >= MAX_PATH_BYTES:
                 raise OSError(errno.ENAMETOOLONG, "path")
             at = address + len(found)
-            found += self.read(at, PAGE - at % PAGE) or b"\0"  # never across a page that may not be there
+            found += self.read(at, PAGE - at % PAGE) or b"\0"  # within one page: the next one may be missing
         return found.partition(b"\0")[0]
 
     def read_times(self, address: int, kind: str):
@@ -162,7 +165,10 @@ class Asked:
             os.close(base)
 
     def own(self, path: bytes) -> bytes:
-        """Returns the path with the thread's number where it means "this process", as libc's own paths to descriptors do."""
+        """
+        Returns the path with the thread's number in place of "self" in /proc/self; libc's own paths to descriptors
+        begin like that.
+        """
         for mine in (b"/proc/self/", b"/proc/thread-self/"):
             if path.startswith(mine):
                 return b"/proc/%d/%s" % (self.thread, path[len(mine) :])
@@ -170,8 +176,10 @@ class Asked:
 
 
 def decide(asked: Asked, places: Places, is_valid) -> int:
-    """Makes the change if it is allowed. Returns an errno, or 0. `is_valid()`: whether the call still waits, so that what was
-    read belonged to its thread and not to a later one with the same number."""
+    """
+    Makes the change if it is allowed. Returns an errno, or 0. `is_valid()`: whether the call still waits. If so, the
+    memory that was read is that of its thread, and not of a later thread with the same number.
+    """
     call = BY_NUMBER[asked.number]
     value = asked.arguments[call.value]
     times = asked.read_times(value, call.times) if call.change == "times" else None
@@ -206,7 +214,7 @@ def result_of(code: int) -> int:
 
 
 def serve(listener: int, places: Places):
-    """Decides calls until no process is left that could make one."""
+    """Decides calls until no process that could make one is left."""
 
     def is_valid():
         try:

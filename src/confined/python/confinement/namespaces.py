@@ -2,7 +2,7 @@
 
     zygote -- init (pid 1 of the session) -- kernel (pid 2)
               mounts; reaps orphans;         gives up privileges, Landlock, seccomp, then marimo
-              its end is the end of all
+              its end ends all of them
 
 A kernel that was pid 1 itself would ignore its own SIGKILL, and its children would take it for a dead parent. The
 zygote clones init into its namespaces by one system call: to fork a process that unshares, forks and exits costs as
@@ -24,7 +24,7 @@ from confinement.syscalls import MACHINE, NUMBERS, PR_SET_PDEATHSIG, prctl, set_
 
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 SET_INTERFACE_FLAGS, UP, RUNNING = 0x8914, 0x1, 0x40
-RESERVED_PIDS = 300  # pids below this are not given out a second time, so a lower limit has no effect
+RESERVED_PIDS = 300  # Linux gives out no pid below this a second time, so a lower limit has no effect
 holding_libc = ctypes.PyDLL(None, use_errno=True)  # keeps the interpreter's lock during a call
 WATCHED = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM}
 
@@ -47,9 +47,11 @@ def clone(with_user: bool, with_network: bool) -> int:
 
 
 def settle_in(with_user: bool, uid: int, gid: int):
-    """Called in init before anything else: leads a session, and maps the ids of init in its user
-    namespace to themselves. Before that every process sees both ids as 65534, and no file can be
-    made. No process may trace init, now or later."""
+    """
+    Called in init before anything else: leads a session, and maps the ids of init in its user namespace to
+    themselves. Without these maps every process sees both ids as 65534, and no file can be made. No process may trace
+    init, now or later.
+    """
     os.setsid()
     if not with_user:
         return
@@ -66,7 +68,9 @@ def bring_loopback_up():
 
 
 def counts_pids() -> bool:
-    """Returns whether the highest pid is a namespace's own. On older systems it is the whole machine's."""
+    """
+    Returns whether each pid namespace has a highest pid of its own. Older systems have one for the whole machine.
+    """
     major, minor = re.match(r"(\d+)\.(\d+)", os.uname().release).groups()
     return (int(major), int(minor)) >= (6, 14)
 

@@ -1,7 +1,8 @@
-"""Confines a process that needs only one folder. Its confinement is narrower than that of a
-kernel: it cannot use the rest of the disk, new sockets, other programs or processes. Binds the
-calling thread and its children. Call it when everything from elsewhere is loaded, and after
-Confinement.finish()."""
+"""
+Confines a process that needs only one folder. Its confinement is narrower than that of a kernel: it cannot use the
+rest of the disk, new sockets, other programs or processes. Binds the calling thread and its children. Call it after
+Confinement.finish(), when everything outside of the folder is loaded.
+"""
 
 import errno
 import functools
@@ -52,7 +53,7 @@ def narrow(found, readable, folder, writes):
 
 @functools.cache
 def build() -> bytes:
-    """Returns the seccomp program that makes those calls fail, and lets `clone` make only threads.
+    """Returns a seccomp program in which the refused calls fail, and `clone` can make only threads.
     """
     program = [
         step(LOAD, ARCHITECTURE), step(JUMP_EQUAL, AUDIT_ARCH[MACHINE], 1, 0), give(errno.ENOSYS),

@@ -1,5 +1,7 @@
-"""seccomp: system calls that no notebook needs, and stand-ins for layers that this machine lacks. Binds this thread and
-its children."""
+"""
+seccomp: refuses system calls that no notebook needs, and replaces layers that this machine lacks. Binds this thread
+and its children.
+"""
 
 import ctypes
 import errno
@@ -25,7 +27,8 @@ NEVER = """setns bpf perf_event_open userfaultfd add_key request_key keyctl
 # Calls for memory that no process has to map. Without a control group such memory would not be
 # counted.
 HOLD_MEMORY = ("memfd_create", "shmget")
-# clone flags that make a child of the caller's parent, or one that the parent traces: that parent is the zygote.
+# These clone flags would make the new process a child of the caller's parent, or let the parent trace it. The parent
+# is the zygote.
 TO_THE_PARENT = 0x8000 | 0x2000
 SET_ID_BITS = stat.S_ISUID | stat.S_ISGID
 MODE_OF = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
@@ -41,7 +44,7 @@ LOCAL, INTERNET = (socket.AF_UNIX, socket.AF_NETLINK), (socket.AF_INET, socket.A
 SHARE_A_PORT, STEER_CONNECTIONS = 15, (51, 52, 68)  # SO_ATTACH_REUSEPORT_CBPF, _EBPF, SO_DETACH_REUSEPORT_BPF
 TO_A_PROCESS = ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 SCHEDULING = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
-PRIORITY = {"setpriority": 0, "ioprio_set": 1}  # and the first argument that means one process, not a group or a user
+PRIORITY = {"setpriority": 0, "ioprio_set": 1}  # with the first argument that means one process
 # The commands, of fcntl and of ioctl, that set the process to signal when a file becomes ready.
 SET_OWNER = {"fcntl": (8, 15), "ioctl": (0x8901, 0x8902)}
 FILTER_MODE, SET_FILTER, NEW_LISTENER = 2, 1, 1 << 3
@@ -61,7 +64,7 @@ def load(argument: int):
 
 
 def on(name, *body):
-    """Returns a rule whose body is executed for that system call, and must return. The rule is
+    """Returns a rule whose body is executed for that system call. The body must end in a return. The rule is
     empty where the machine has no such call.
     """
     number = NUMBERS[name][MACHINE]
@@ -81,11 +84,13 @@ def deny_values(values):
 
 @functools.cache  # in the zygote, so that no kernel waits for it
 def build(shield=(), no_truncate=False, no_network=False, no_held_memory=False, own_network=False, modes=None) -> bytes:
-    """Returns the program. `shield`: process and group ids that may not be signalled; if there
-    are any, no other process may be limited or slowed down. `no_held_memory`: refuses memory
-    that a process can keep without mapping it. `own_network`: no other program has ports in this
-    network, so that processes may share theirs. `modes`: "decide" asks the listener about calls that change modes, owners
-    and times of files, "refuse" refuses them; None: they change only files that the process may write anyway."""
+    """
+    Returns the program. `shield`: process and group ids that may not be signalled; if there are any, no other process
+    may be limited or slowed down. `no_held_memory`: refuses memory that a process can keep without mapping it.
+    `own_network`: the network has no ports of other programs, so processes may share ports. `modes`: for calls that
+    change modes, owners and times of files, "decide" asks the listener, and "refuse" refuses them. None allows them,
+    where they can change only files that the process may write anyway.
+    """
     program = [
         step(LOAD, ARCHITECTURE), step(JUMP_EQUAL, AUDIT_ARCH[MACHINE], 1, 0), give(errno.ENOSYS),
         step(LOAD, NUMBER), step(JUMP_NOT_LESS, X32_BIT, 0, 1), give(errno.ENOSYS),
@@ -133,13 +138,13 @@ def _shield(ids):
     program = []
     for name in TO_A_PROCESS:
         program += on(name, load(0), *deny_values([*(number for id in ids for number in (id, -id)), -1]))
-    # These calls take thread ids, which are not known, or a handle of a process, such as its folder
-    # in /proc.
+    # These calls take thread ids, which the filter cannot know, or a handle of a process, such as its folder in
+    # /proc.
     for name in ("tkill", "pidfd_open", "pidfd_send_signal"):
         program += on(name, give(errno.EPERM))
     program += on("fcntl", load(1), *deny_values(SET_OWNER["fcntl"]))
-    # A filter does not know the processes that the server starts later, so a thread may change
-    # these properties only of itself.
+    # A filter does not know the processes that the server starts later. So a thread may change these properties only
+    # for itself.
     itself = step(JUMP_EQUAL, 0, 0, 1), step(RETURN, ALLOW), give(errno.EPERM)
     for name in (*SCHEDULING, "prlimit64"):
         program += on(name, load(0), *itself)
@@ -150,7 +155,10 @@ def _shield(ids):
 
 
 def restrict(program: bytes, with_listener=False) -> int | None:
-    """Needs no_new_privs. `with_listener`: returns the descriptor on which the calls arrive that the program asks about."""
+    """
+    Needs no_new_privs. `with_listener`: returns a descriptor, on which the calls arrive that the program leaves to
+    the listener.
+    """
     instructions = ctypes.create_string_buffer(program)
     header = struct.pack("<HxxxxxxQ", len(program) // 8, ctypes.addressof(instructions))
     if with_listener:

@@ -28,7 +28,7 @@ class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     uid: int | None = None  # the uid of the kernel, for a server that runs as root
     tmp_mb: int = 256  # size of /tmp and of /dev/shm
     processes: int | None = None  # most processes and threads at once; only namespaces make counting possible
-    shield: list[int] = []  # further processes that may not be signalled; the server and the zygote never may
+    shield: list[int] = []  # further processes that may not be signalled, in addition to the server and the zygote
 
     def __post_init__(self):
         if self.network not in NETWORKS:
@@ -47,9 +47,11 @@ class Confinement:
     reach() belong to one process, and the zygote does not know them."""
 
     def __init__(self, found, wanted, shield, no_held_memory=False, writes_files=True):
-        """`no_held_memory`: the kernel may not keep memory that none of its processes maps, because nothing counts
-        that. `writes_files`: the process has modes and times of files to change, which needs a supervisor where there are no
-        namespaces."""
+        """
+        `no_held_memory`: the kernel may not keep memory that none of its processes maps, because such memory is not
+        counted. `writes_files`: the process has to change modes and times of files; without namespaces it needs a
+        supervisor for that.
+        """
         self.found, self.wanted = found, wanted
         self.no_held_memory = no_held_memory
         self.network = choose_network(wanted.network, found)
@@ -72,9 +74,11 @@ class Confinement:
         self.added, self.sockets, self.tcp_ports = [], [], None
 
     def reach(self, work=None, read=(), write=(), sockets=(), tcp_ports=None):
-        """Adds paths and ports that this process may reach: its working directory, other files and folders, folders
-        only for unix sockets, and, from Landlock 4 on, the only ports to connect to. Without `work` and `write`
-        nothing on the disk can be written."""
+        """
+        Adds paths and ports that this process may use: its working directory, other files and folders, and folders
+        that are only for unix sockets. From Landlock 4 on, `tcp_ports` are the only ports to which it may connect.
+        Without `work` and `write` nothing on the disk can be written.
+        """
         self.added, self.sockets, self.tcp_ports = real_paths(read), real_paths(sockets), tcp_ports
         self.read += self.added
         if work is not None:
@@ -95,18 +99,19 @@ class Confinement:
         if self.found.namespaces:
             namespaces.settle_in(self.with_user, self.found.uid, self.found.gid)
         elif self.is_supervised:
-            os.setsid()  # otherwise its process group would be the zygote's, and a signal for its child would reach that
+            os.setsid()  # otherwise a signal for its child would reach the zygote, whose process group it is in
 
     def prepare(self):
-        """Called in an init that has no order yet. Does the steps that are the same for every
-        kernel of its policy.
+        """Called in an init that has no order yet. Does the steps that are the same for all kernels with its policy.
         """
         views.find_bare(views.plan(views.find_covers(self.hidden, set(self.read)), set(self.read)), ())
         self.ruleset = self._allow_reading() if self.found.landlock else None
 
     def start(self, link, nice=0):
-        """`link`: a pipe to the zygote, on which init or the supervisor reports how the kernel ended. `nice`: how strongly the
-        supervisor gives way, as the kernel does."""
+        """
+        `link`: a pipe to the zygote, on which init or the supervisor reports how the kernel ended. `nice`: the
+        niceness of the supervisor, which is that of the kernel.
+        """
         found, wanted = self.found, self.wanted
         if self.network == "none" and not (found.namespaces or found.seccomp):
             raise RuntimeError("network none needs namespaces or seccomp: refusing to run with less")
@@ -159,10 +164,11 @@ class Confinement:
             seccomp.restrict(self.filter)
 
     def _find_tmp(self):
-        """Returns the folders for temporary files outside of the working directory. Without
-        namespaces /tmp is shared by all users, so the kernel gets a folder for temporary files
-        in its working directory. Notebook code may have left a link or file in the place of that
-        folder, which must not lead anywhere else."""
+        """
+        Returns the folders for temporary files outside of the working directory. Without namespaces /tmp is shared by
+        all users, so the kernel gets a folder for temporary files in its working directory. Notebook code may have
+        left a link or a file in the place of that folder. Such a link is not followed.
+        """
         if not self.work:
             return []
         if self.found.namespaces:
@@ -208,7 +214,7 @@ class Confinement:
         return [] if self.network == "none" and not self.found.namespaces else self.tcp_ports
 
     def _but_hidden(self, *paths):
-        """A hidden file that is replaced is no longer covered, so it must not be readable either.
+        """When a hidden file is replaced, its cover is gone, so Landlock must not let the file be read, either.
         """
         return [one for path in paths for one in views.leave_out(self.hidden, path)]
 

@@ -3,8 +3,9 @@ that change modes, owners and times (modes.py), passes signals on, and reports t
 
     zygote -- supervisor -- kernel
 
-Each kernel has its own: it may wait for a slow disk, works on the kernel's account, and has no more rights than the
-kernel, except that Landlock does not bind it. When it dies, the kernel becomes an orphan, which the zygote kills.
+Each kernel has a supervisor of its own, because a supervisor may wait for a slow disk. It is charged to the kernel's
+account. It has the rights of the kernel, but Landlock does not bind it. When it dies, the kernel becomes an orphan,
+which the zygote kills.
 """
 
 import os
@@ -28,7 +29,7 @@ def fork_supervised(link, drop_privileges, places, nice: int) -> socket.socket:
             close_all_but(link, ours.fileno())
             processes.call_this("modes")
             os.nice(nice)
-            drop_privileges()  # so that it can change no file that the kernel could not change by itself
+            drop_privileges()  # then it can change only files that the kernel could change by itself
             set_dumpable(False)  # the kernel must not look into it
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if not namespaces.has_reader(link):
@@ -44,7 +45,10 @@ def fork_supervised(link, drop_privileges, places, nice: int) -> socket.socket:
 
 
 def hand_over(listener: int, supervisor: socket.socket):
-    """In the kernel: gives the supervisor the listener of its filter. A process that kept it could decide its own calls."""
+    """
+    In the kernel: gives the supervisor the listener of its filter. A process that kept the listener could decide its
+    own calls.
+    """
     try:
         with supervisor:
             socket.send_fds(supervisor, [b"l"], [listener])
@@ -57,16 +61,19 @@ def decide(kernel: socket.socket, places):
     try:
         with kernel:
             _, listeners, _, _ = socket.recv_fds(kernel, 1, 1)
-        for listener in listeners:  # none when the kernel has ended before it was confined
+        for listener in listeners:  # the kernel may have ended before it was confined, and then has sent none
             modes.serve(listener, places)
     except BaseException:
         traceback.print_exc()
-        os._exit(70)  # the calls would wait for ever
+        os._exit(70)  # without the supervisor the kernel's calls would wait for ever
 
 
 def is_possible(drop_privileges) -> bool:
-    """Returns whether this machine lets a process decide calls of its descendants. It does not before Linux 5.0, below another
-    listener (as some containers have) and where no process may read another one's memory. Tries it, in two processes."""
+    """
+    Returns whether this machine lets a process decide calls of its descendants, which it tries in two processes.
+    Linux before 5.0 does not, nor do machines where no process may read the memory of another. It is impossible below
+    another listener, which some containers have, too.
+    """
     supervisor = os.fork()
     if supervisor == 0:
         code = 1
@@ -79,7 +86,10 @@ def is_possible(drop_privileges) -> bool:
 
 
 def _try() -> int:
-    """Returns 0 when a call of a child was decided here: only then its error says that its path was read and not found."""
+    """
+    Returns 0 when this process has decided a call of its child. Only then the call fails because the path, which was
+    read, is missing.
+    """
     from confinement import capabilities, seccomp
 
     ours, theirs = socket.socketpair()

@@ -56,7 +56,7 @@ def prctl(option: int, *args) -> int:
 
 
 def become_subreaper():
-    """Makes orphans of this process's descendants its children, not init's."""
+    """Makes orphaned descendants of this process its children, instead of children of init."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 

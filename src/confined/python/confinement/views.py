@@ -1,6 +1,7 @@
-"""A session's view of the disk: the system is read-only, its writable paths are unchanged, and everything else is
-empty. A read-only mount does not stop a connection to a socket, and other programs keep sockets that any user may
-connect to below /var, /srv, /opt or folders of their own. So only the folders of the system and the requested paths
+"""
+A session's view of the disk: the system is read-only, its writable paths are unchanged, and everything else is empty.
+A read-only mount does not prevent connections to a socket in it. Other programs have sockets below /var, /srv, /opt
+or folders of their own, to which any user may connect. So only the folders of the system and the requested paths
 stay.
 """
 
@@ -18,7 +19,7 @@ BIND, RECURSIVE, PRIVATE, SLAVE = 1 << 12, 1 << 14, 1 << 18, 1 << 19
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 OPEN_TMP = ("/tmp", "/dev/shm")
 COVERED = (*OPEN_TMP, "/run", "/dev")
-# all of /dev that a kernel has, besides /dev/shm and terminals of its own
+# the files of /dev that a kernel has, in addition to /dev/shm and terminals of its own
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 DEVICE_LINKS = {
     "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
@@ -27,11 +28,10 @@ DEVICE_LINKS = {
 # folders that only root may read; a kernel that runs as root could read them without any capability
 OF_ROOT = ("/sys/firmware", "/sys/kernel/debug", "/sys/kernel/tracing", "/sys/kernel/security", "/sys/fs/bpf", "/sys/fs/pstore")
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/proc", "/sys", *DEVICES)
-# folders that libraries need outside of those: an index of fonts, and certificates to which /etc
-# only links
+# folders outside of the system's that libraries need: an index of fonts, and certificates to which /etc only links
 NEEDED = ("/var/cache/fontconfig", "/var/lib/ca-certificates")
 CONFIGURATION = "/etc"
-# what a program needs of the configuration; no file of these is closed to other users
+# the configuration that programs need; every user may read these files
 NEEDED_CONFIGURATION = (
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf",
     "/etc/nsswitch.conf", "/etc/services", "/etc/protocols", "/etc/passwd", "/etc/group", "/etc/localtime", "/etc/timezone",
@@ -48,15 +48,16 @@ def is_under(path, folder):
 
 @functools.cache
 def find_python() -> list[str]:
-    """Returns the directories of this interpreter and its packages, both by the paths that it knows
-    and by the targets of links.
+    """
+    Returns the directories of this interpreter and its packages: the paths that it knows, and the targets of links in
+    them.
     """
     paths = [sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(os.path.isdir, sys.path)]
     return list(dict.fromkeys(find(path) for find in (os.path.realpath, os.path.abspath) for path in paths))
 
 
 def find_resolver() -> list[str]:
-    """Returns the target of /etc/resolv.conf, which is often in /run and would be covered."""
+    """Returns the target of /etc/resolv.conf. It is often in /run, where it would be covered."""
     path = os.path.realpath("/etc/resolv.conf")
     return [path] if os.path.isfile(path) else []
 
@@ -65,12 +66,12 @@ def build(hidden, read, write, tmp_mb, follows_host=False, of_root=(), own_group
     """Builds the view in a new mount namespace. Returns descriptions, for people, of the parts that failed. All paths
     are real paths; `hidden`, `read` and `write` may lie in each other, and the innermost counts.
 
-    With `follows_host` a file system that the machine unmounts goes away here, too, unless it is one of these paths;
-    otherwise a living kernel keeps it in use. Later mounts of the machine then appear here as well, and only Landlock
-    keeps them closed.
+    With `follows_host`, when the machine unmounts a file system that is not one of these paths, it is unmounted here,
+    too; otherwise a living kernel keeps it in use. Later mounts of the machine then appear here as well, and only
+    Landlock keeps them closed.
 
-    `of_root`: OF_ROOT where the server is root; then close_proc() is to follow. `own_group`: the folder of the kernel's
-    control group, which appears in place of the folder with the groups of all kernels.
+    `of_root`: OF_ROOT where the server is root; the caller then calls close_proc(). `own_group`: the folder of the
+    kernel's control group, which appears in place of the folder with the groups of all kernels.
     """
     os.umask(0o022)  # a kernel with a uid of its own must be able to pass through the folders made here
     mount(None, "/", flags=RECURSIVE | (SLAVE if follows_host else PRIVATE))
@@ -156,7 +157,10 @@ def _find_foreign(_):
 
 
 def plan(covers, kept) -> list[tuple[str, bool]]:
-    """Returns the mounts to make, from the outside in: (path, whether it is a cover). Leaves out mounts without effect."""
+    """
+    Returns the mounts to make, outer ones before inner ones: (path, whether it is a cover). Leaves out mounts without
+    effect.
+    """
     steps, outer = [], [("/", False)]
     for path in sorted({*covers, *kept}, key=lambda path: path.split("/")):  # parents come before their contents
         is_cover = path in covers
@@ -169,8 +173,7 @@ def plan(covers, kept) -> list[tuple[str, bool]]:
 
 
 def find_bare(steps, folders) -> list[str]:
-    """Returns the covers into which nothing is mounted. One empty folder serves for all of them,
-    which is faster.
+    """Returns the covers that contain no mount. They share one empty folder, which is faster.
     """
     following = [*(path for path, _ in steps[1:]), ""]  # the contents of a path follow it
     return [
@@ -192,7 +195,7 @@ def cover(path, is_folder, tmp_mb):
 
 
 def leave_out(hidden, path):
-    """Returns `path`, or, if something in `hidden` lies in it, everything else that is in it now.
+    """Returns `path` if nothing in `hidden` lies in it. Otherwise returns everything else that is in it now.
     """
     if path in hidden:
         return
@@ -206,9 +209,11 @@ def leave_out(hidden, path):
 
 
 def find_configuration(trusts_modes: bool) -> list[str]:
-    """Returns paths that hold all of the system's configuration except files only their owner or group may read, such
-    as keys and passwords. Without `trusts_modes` notebook code can change the modes of these files, so they say nothing: then
-    only NEEDED_CONFIGURATION is returned."""
+    """
+    Returns the paths of the system's configuration, without files that only their owner or group may read, such as
+    keys and passwords. Without `trusts_modes` notebook code could change the modes of these files: then only
+    NEEDED_CONFIGURATION is returned.
+    """
     if not trusts_modes:
         return list(NEEDED_CONFIGURATION)
     folders, paths = _walk_configuration()
@@ -218,7 +223,7 @@ def find_configuration(trusts_modes: bool) -> list[str]:
     return paths
 
 
-_closed = set()  # paths that were once found closed stay closed, whatever their modes say later
+_closed = set()  # a path that was once found closed stays closed, even if its mode changes later
 
 
 @functools.cache
@@ -246,8 +251,10 @@ def _walk_configuration():
 
 
 def find_change(path) -> int:
-    """Returns the time at which entries, mode or owner last changed, which, unlike the time of modification, nobody can set; 0
-    without such a path."""
+    """
+    Returns the time at which entries, mode or owner last changed; 0 without such a path. Unlike the time of
+    modification, no program can set it.
+    """
     try:
         return os.stat(path).st_ctime_ns
     except OSError:

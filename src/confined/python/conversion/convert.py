@@ -1,8 +1,9 @@
-"""Converts notebook files: Troupe's serialization to and from .py, .ipynb and .md, and to .html, by marimo's own
-converters. It also reads marimo's snippets, which are notebook files. Runs in a short-lived child of the zygote, because
-its input is untrusted: bounded in time and memory, confined like a kernel but without a writable path and without network,
-and a crash of a parser ends only that child. It never runs notebook code. One conversion per process, over its connection
-to the server (connection.py), whose launch names the direction and the format:
+"""
+Converts notebook files: Troupe's serialization to and from .py, .ipynb and .md, and to .html, by marimo's own
+converters. It also reads marimo's snippets, which are notebook files. Runs in a short-lived child of the zygote,
+because its input is untrusted. The child has limits of time and memory. It is confined like a kernel, but has no
+writable path and no network. A crash of a parser ends only that child. It never runs notebook code. One conversion
+per process, over its connection to the server (connection.py), whose launch names the direction and the format:
 
     from us    {"op":"convert-ready"}
     to us      {"content", "installs"?}  or  {"serialization", "results"?, "title"?, "assetUrl"?, "includeCode"?,

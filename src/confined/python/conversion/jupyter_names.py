@@ -21,5 +21,5 @@ def _compile(cell):
         return None
     try:
         return compile_cell(cell["code"], cell_id=cell["cell_id"])
-    except Exception:  # marimo refuses more than Python's syntax errors; the cell shows its error when it is opened
+    except Exception:  # marimo also refuses some code that Python accepts; the cell shows its error when it is opened
         return None

@@ -1,8 +1,9 @@
 """Cells of .ipynb files that Troupe has written: their code comes back as it was, unless another program changed it.
 
-Jupyter has no place for the code of a Markdown cell, and marimo's converter rewrites code: it takes magics, shell commands
-and names that are defined twice for Jupyter's. So each cell has a mark in its metadata, `troupe`: the SHA-256 of its source
-and, where the source is not the code, the code."""
+Jupyter has no place for the code of a Markdown cell. marimo's converter rewrites code, because it takes magics, shell
+commands and names that are defined twice for those of a Jupyter notebook. So each cell has a mark in its metadata,
+`troupe`: the SHA-256 of its source and, where the source is not the code, the code.
+"""
 
 import ast
 import hashlib
@@ -48,7 +49,7 @@ def find_kept_code(cell):
     if cell["cell_type"] == "code":
         return source if "code" not in mark else None
     code = mark.get("code", source)
-    # A file could hide other code behind a text, so the code must produce exactly that text.
+    # A file could show one text and run another code, so the code must produce exactly that text.
     return code if cell["cell_type"] == "markdown" and isinstance(code, str) and _shows(code, source) else None
 
 
@@ -97,8 +98,9 @@ def _bind_kept(sources, metadata, hide_flags):
 
 
 def _same(converted, code) -> bool:
-    """Returns whether the converter has left the effect of the code unchanged. It comments out code
-    that does not parse.
+    """
+    Returns whether the converter has left the effect of the code unchanged. The converter comments out code that does
+    not parse.
     """
     try:
         return ast.dump(ast.parse(converted)) == ast.dump(ast.parse(code))

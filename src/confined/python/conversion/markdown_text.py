@@ -1,7 +1,9 @@
 """Markdown cells, `mo.md("…")`, as text and back, so that the text stays exactly as `mo.md` shows it.
 
-marimo's converters take a text out of one kind of string literal and put it into another: `\\times` of LaTeX becomes a tab
-and `imes`. They also drop arguments such as `size`, and the two spaces at the end of a line that break it."""
+marimo's converters copy a text from one kind of string literal into another without escaping it: `\\times` of LaTeX
+becomes a tab and `imes`. They also drop arguments such as `size`, and the two spaces at the end of a line that mean a
+line break.
+"""
 
 import ast
 import textwrap
@@ -36,9 +38,11 @@ def find_text(code):
 
 
 def find_prose(code):
-    """Returns the text of a cell for .md; None when the cell has to be a block of code there.
-    That is so when the cell has more than the call, or when .md would read the text as two cells
-    or without its first spaces."""
+    """
+    Returns the text of a cell for .md; None when the cell has to be a block of code there. It has to be one when the
+    cell has more code than the call, or when a reader of .md would split the text into two cells or drop its first
+    spaces.
+    """
     value = _find_literal(code, alone=True)
     text = None if value is None else _shown(value)
     if not text or text != text.strip() or any(line.strip() == CELL_SEPARATOR for line in text.split("\n")):
@@ -75,8 +79,9 @@ def _shown(value) -> str:
 
 
 def find_prefix(code) -> str:
-    """Returns the prefix with which a program that knows only prefixes (marimo, reading .ipynb)
-    reads the text back correctly.
+    """
+    Returns a prefix of string literals. With it, a program that knows only prefixes (marimo, reading .ipynb) reads
+    the text back correctly.
     """
     return "r" if "\\" in (find_text(code) or "") or _has_raw_literal(code) else ""
 

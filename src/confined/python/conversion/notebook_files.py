@@ -29,7 +29,7 @@ def read_notebook(content, format, installs=False) -> dict:
     notebook. Raises UnreadableNotebook when the text does not fit the format."""
     if not isinstance(content, str):
         raise UnreadableNotebook("the content is not text")
-    text = content.removeprefix("\ufeff")  # as Windows programs write it
+    text = content.removeprefix("\ufeff")  # Windows programs write a byte order mark
     if format == "ipynb":
         return read_ipynb(text, installs)
     return {"py": read_py, "md": read_md}[format](text)
@@ -74,13 +74,16 @@ def _refuse_loss(line):
 
 
 def _read_around_errors(content):
-    """Returns a notebook of marimo whose cells do not all parse, for example because they have the syntax of a newer Python. marimo
-    finds the ends of such cells by their decorators, and keeps their text. None when the text is not such a notebook."""
+    """
+    Returns a notebook of marimo whose cells do not all parse, for example because they have the syntax of a newer
+    Python. marimo finds the ends of such cells by their decorators, and keeps their text. Returns None when the text
+    is not such a notebook.
+    """
     from marimo._convert.converters import MarimoConvert
 
     try:
         ir = MarimoConvert.from_py(content).to_ir()
-    except Exception:  # marimo documents no exceptions; the caller has the error of Python
+    except Exception:  # marimo documents no exceptions; the caller reports the error of Python's own parser
         return None
     if not (ir.valid and ir.cells):
         return None

@@ -1,8 +1,8 @@
 """Conversion between Troupe's serialization of a notebook and marimo's, and to a file.
 
 Troupe's: {version, app: {options}, cells: [{cell_id, code, options}], valid, ui_values}. The name of a cell is
-options.name; of its other options only those that differ from the default are kept. marimo calls the setup cell by its
-name, `setup`.
+options.name. Of its other options, only those with another value than the default are kept. marimo calls the setup
+cell by its name, `setup`.
 
 Options are untrusted: an option that marimo does not know, or of another type than it expects, is ignored.
 """
@@ -129,9 +129,11 @@ def mend_converters():
 
 
 def _mend_codegen():
-    """marimo puts the text of an option between quotes without escaping it: a quote in it would end the text, and the rest would
-    be code. It also indents code after characters that only str.splitlines() takes for the end of a line, which changes strings
-    that contain them."""
+    """
+    marimo puts the text of an option between quotes without escaping it: a quote in it would end the text, and the
+    rest would be code. It also indents code after characters that only str.splitlines() takes for the end of a line.
+    That changes strings with such characters.
+    """
     codegen._format_arg = lambda value: json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
     codegen.indent_text = _indent
 
@@ -148,9 +150,11 @@ def write_py(notebook) -> str:
 
 
 def _keep_tabs():
-    """Makes marimo's parser of Markdown, which the writer uses as well, leave tabs in fenced
-    code as they are. The parser turns them into blanks, which changes strings and makefiles.
-    Tabs before a fence, which say how deep it is nested, still become blanks."""
+    """
+    Makes marimo's parser of Markdown, which the writer uses as well, leave tabs in fenced code as they are. marimo's
+    own parser turns them into blanks, which changes strings and makefiles. Tabs before a fence show how deep it is
+    nested: they still become blanks.
+    """
     from pymdownx.superfences import SuperFencesBlockPreprocessor
 
     def normalize_ws(self, text):
@@ -186,9 +190,10 @@ def write_html(notebook, results, title, asset_url, include_code, widgets=None) 
     from marimo._schemas.export_options import HTMLExportOptions
 
     class Pages(Exporter):
-        """Replaces a marimo function so that nothing is inlined. A notebook's options and
-        outputs may name files, and this process, which is not a kernel, can read files that are
-        not the notebook's."""
+        """
+        Replaces a marimo function so that nothing is inlined. A notebook's options and outputs may name files, and
+        this process, unlike a kernel, can read files that do not belong to the notebook.
+        """
 
         def _inline_public_files(self, session_snapshot, public_dir):
             pass
@@ -218,8 +223,11 @@ def write_html(notebook, results, title, asset_url, include_code, widgets=None) 
 
 
 def _widget_notifications(widgets):
-    """Yields the notifications in `widgets`, which come from a kernel and are untrusted. Those of another shape, and those
-    whose code is neither in the notification nor at a public address, are left out: they would name files of this process."""
+    """
+    Yields the notifications in `widgets`, which come from a kernel and are untrusted. Leaves out notifications of
+    another shape. Also leaves out those whose code is neither in the notification nor at a public address, because
+    they would name files of this process.
+    """
     from marimo._messaging.notification import ModelLifecycleNotification
 
     decode = msgspec.json.Decoder(ModelLifecycleNotification).decode

@@ -36,8 +36,10 @@ def is_parameters(cell) -> bool:
 
 
 def find_names(source) -> tuple[list, list]:
-    """Returns the names that lines of the cell set in any case, and the names that it sets perhaps, such as `month: int` or within an
-    `if`, in order; none when it is not the Python of IPython."""
+    """
+    Returns the names that the cell always sets, and the names that it may set, such as `month: int` or a name within
+    an `if`, in order. Returns none when the code is not Python, even with the commands of IPython.
+    """
     body = parse(source)
     if body is None:
         body = parse(without_commands(source)) or []
@@ -61,7 +63,7 @@ def parse(source):
 
 
 def without_commands(source) -> str:
-    """Returns the text with `pass` in the place of IPython's commands, which are no Python."""
+    """Returns the text with `pass` in the place of IPython's commands, which are not Python."""
     text = COMMAND_VALUE.sub(r"\g<target> None", PYTHON_CELL.sub("", source))
     if text.lstrip().startswith("%%"):
         return ""  # the whole cell is in another language
@@ -69,7 +71,10 @@ def without_commands(source) -> str:
 
 
 def names_in(node) -> list:
-    """Returns the variables of the cell that a statement or target sets, without those of functions, classes and comprehensions."""
+    """
+    Returns the variables of the cell that a statement or target sets. Local variables of functions, classes and
+    comprehensions do not count.
+    """
     if isinstance(node, ast.Name):
         return [node.id] if isinstance(node.ctx, ast.Store) else []
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):

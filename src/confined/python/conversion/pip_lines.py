@@ -1,8 +1,8 @@
 """The lines of a Jupyter notebook that install packages with pip: `!pip install …`, `%pip install …`.
 
-An import runs nothing and installs nothing, so they become comments. Their requirements are returned, for the person who imports the
-notebook to decide about; marimo would make dependencies of whatever follows `install`, which the server would install: `-r
-requirements.txt` would be a package that anybody could publish under that name.
+An import runs nothing and installs nothing, so these lines become comments. Their requirements are returned, so that
+the person who imports the notebook can decide. marimo would make a dependency of every word after `install`, and the
+server would install it. For `-r requirements.txt` that would be a package that anybody could publish under that name.
 """
 
 import re
@@ -32,8 +32,10 @@ MAX_REQUIREMENTS, MAX_WORDS, MAX_CHARS = 100, 50, 200
 
 
 def find_requirements(cells) -> dict:
-    """Returns what the code cells of a notebook ask pip for: `requirements` that can be installed, in the order of the cells and each
-    name once with its last requirement, and `others`, which are words and lines that cannot."""
+    """
+    Returns the pip requests of a notebook's code cells. `requirements` can be installed: they are in the order of the
+    cells, and each name has its last requirement only. `others` are words and lines that cannot be installed.
+    """
     named, others = {}, []
     for cell in cells:
         if cell.get("cell_type") != "code":
@@ -63,9 +65,10 @@ def _find_words(command):
 
 
 def _read_words(words):
-    """Returns the requirements among the words, and the words that are not requirements. If an
-    option names another index or is not known, nothing of the line counts, because the same
-    names may mean other packages there."""
+    """
+    Returns the requirements among the words, and the words that are not requirements. If an option names another
+    index or is unknown, the line has no requirements: in another index, the same names may mean other packages.
+    """
     found, rest, at = [], [], 0
     while at < len(words):
         word = words[at]
@@ -112,7 +115,7 @@ def _parse(word):
 
 
 def keep_as_comments():
-    """Makes marimo's reader of .ipynb take `!pip install` lines for comments, and nothing for dependencies."""
+    """Makes marimo's reader of .ipynb treat `!pip install` lines as comments, and add no dependencies."""
     from marimo._convert.ipynb import to_ir
 
     def handle(command_line, tokens, indent_level=0):

@@ -1,8 +1,9 @@
 """Columns of DuckDB, and expressions that give their values exactly: its Python package rounds times of nanoseconds and
-loses the months of intervals, so DuckDB itself makes text of values that Python cannot hold exactly.
+loses the months of intervals. So DuckDB itself makes text of values that Python cannot hold exactly.
 
-Nested values become JSON. In it, whole numbers beyond the exact range of a float, decimals, times and bytes are text,
-as DuckDB writes them; a map is a list of keys and values, a union its tag and value, an interval its three parts.
+Nested values become JSON. In this JSON, whole numbers beyond the exact range of a float, decimals, times and bytes
+are text, as DuckDB writes them. A map is a list of keys and values, a union its tag and value, an interval its three
+parts.
 """
 
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER")

@@ -1,8 +1,8 @@
 """DuckDB over a database file of a workspace, or over its data files as one view each.
 
 The database is opened for each statement and closed after it: an open one holds a lock on its file, and sees only the
-contents at its opening. It is always read-only: with a file system DuckDB lets statements read the database file by its
-path, and without one it can write nothing.
+contents at its opening. It is always read-only. For writing, DuckDB would need access to the file system, and then
+statements could also read the database file by its path.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ SELECT, EXPLAIN, PRAGMA = duckdb.StatementType.SELECT, duckdb.StatementType.EXPL
 class DuckdbEngine:
     """A database file, or with `is_files` a data file or a folder of them."""
 
-    changed = None  # nothing is ever changed
+    changed = None  # statements of DuckDB here change no rows
 
     def __init__(self, workspace, path, is_files):
         self.workspace, self.path, self.is_files = workspace, path, is_files
@@ -80,8 +80,9 @@ class DuckdbEngine:
         self.held = []
 
     def rest(self):
-        """Makes an instance for the next statement between requests, because making one takes
-        longer than opening a file.
+        """
+        Makes an instance of DuckDB for the next statement. Called between requests, because making one takes longer
+        than opening a file.
         """
         if self.ahead is None and self.connection is None:
             self.ahead = new_instance()
@@ -152,8 +153,10 @@ class DuckdbEngine:
         return self._stream([column_of(name, kind) for name, kind in zip(names, types)])
 
     def _selects(self, text):
-        """Returns whether the statement only selects, although DuckDB makes several statements of it: a PIVOT without the
-        values of its columns first creates a temporary type of them. Only a statement that selects can be a subquery.
+        """
+        Returns whether the statement only selects. DuckDB may make several statements of it: a PIVOT without the
+        values of its columns first creates a temporary type with these values. Only a statement that selects can be a
+        subquery.
         """
         try:
             return len(self.connection.extract_statements(f"SELECT * FROM ({text_of(text, meaningful(text))}\n)")) == 1
@@ -172,7 +175,7 @@ class DuckdbEngine:
         raise refuse("This database can only be read.")
 
     def _explains_reading(self, text, words):
-        """Returns whether the explained statement only reads: EXPLAIN ANALYZE executes it."""
+        """Returns whether the statement in an EXPLAIN only reads, because EXPLAIN ANALYZE executes it."""
         rest = [word for word in words[1:] if word[2].lower() != "analyze"]
         if rest and rest[0][2] == "(" and len(rest) > 1 and rest[1][2].lower() in ("format", "analyze"):
             closing = next((at for at, word in enumerate(rest) if word[2] == ")"), len(rest))
@@ -203,7 +206,8 @@ class DuckdbEngine:
         except EngineFailure:
             raise
         except (duckdb.Error, RuntimeError, ValueError, TypeError, OverflowError) as error:
-            # The position is cut off, because DuckDB counts in a text that differs from the given one.
+            # The position of the error is removed, because DuckDB counts it in a text that differs from the given
+            # one.
             said = str(error).split("\n\nLINE ")[0]
             missing = NO_TABLE.search(said)
             raise refuse(self.unreadable.get(missing[1].lower(), said) if missing else said) from None
@@ -222,8 +226,10 @@ def refuse_log_elsewhere(place):
 
 
 def is_open(identity) -> bool:
-    """Returns whether this process has that file open. DuckDB resolves the file's path itself
-    and opens the result, so the folder may have been replaced in between."""
+    """
+    Returns whether this process has that file open. DuckDB first resolves the file's path and then opens the result,
+    and the folder may be replaced in between.
+    """
     for descriptor in range(3, MAX_DESCRIPTORS):
         with contextlib.suppress(OSError):
             found = os.fstat(descriptor)

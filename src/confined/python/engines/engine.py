@@ -1,7 +1,7 @@
 """Embedded databases: SQLite and DuckDB over one file or folder of a workspace.
 
-Runs in a child of the zygote, because both are native code that executes statements of users on files of users:
-confined like a kernel, but with nothing except that workspace's files, without network and without a way to start
+Runs in a child of the zygote, because both are native code that executes statements of users on files of users. The
+child is confined like a kernel, and more narrowly: it has only that workspace's files, no network, and cannot start
 programs (confinement/narrow.py). The database itself checks statements a second time: sqlite_engine.py and
 duckdb_engine.py define the permitted operations.
 
@@ -91,8 +91,10 @@ def run(order, confinement, link):
 
 
 def needs_to_write(launch, folder) -> bool:
-    """Returns whether the process has to change files. Even a reader of a SQLite database with a write-ahead log takes part in
-    keeping its index."""
+    """
+    Returns whether the process has to change files. With a write-ahead log, even a process that only reads a SQLite
+    database writes to the index of the log.
+    """
     if launch.engine != "sqlite" or launch.mode == "probe":
         return False
     if launch.mode == "write":
@@ -124,7 +126,7 @@ def load(launch, folder):
     package = PACKAGES[launch.engine]
     if importlib.util.find_spec(package) is None:
         return Missing(package)
-    sys.path.insert(0, kernel_process.HOST)  # the zygote's path lacks the modules of this host, for the sake of notebooks
+    sys.path.insert(0, kernel_process.HOST)  # not on the zygote's path: notebooks must not import this host
     workspace = Workspace(folder)
     if launch.engine == "sqlite":
         from engines.sqlite_engine import SqliteEngine
@@ -136,7 +138,7 @@ def load(launch, folder):
 
 
 class Missing:
-    """Takes the place of an engine whose package this Python does not have."""
+    """Stands for an engine whose package this Python does not have."""
 
     def __init__(self, package):
         self.package = package

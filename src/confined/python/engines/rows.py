@@ -1,12 +1,13 @@
-"""Rows of embedded databases as they travel: to notebooks as they are, so the server does not decode them.
+"""The encoding of rows of embedded databases. The server passes the bytes on to notebooks without decoding them.
 
 One answer is
 
     "R" · u32le rows · a JSON array of rows
 
-JSON has no value for large integers, infinities and bytes. In a column whose type says how its cells are read, they are
-text (digits; Infinity, -Infinity, NaN; base64). SQLite keeps any value in any column, so there a column is `byCell`: text
-is text, and these values are {"integer": digits}, {"float": "Infinity"} and {"bytes": base64}.
+JSON has no value for large integers, infinities and bytes. Where the type of the column shows how to read its cells,
+such a value is text (digits; Infinity, -Infinity, NaN; base64). SQLite keeps any value in any column, so there a
+column is `byCell`: text is text, and these values are {"integer": digits}, {"float": "Infinity"} and {"bytes":
+base64}.
 
 Parameters come as JSON values, with {"integer": digits}, {"bytes": base64} and {"float": "2" or "NaN"}, so that none is taken
 for another.
@@ -33,7 +34,7 @@ NOTHING = HEAD.pack(b"R", 0) + b"[]"
 
 class Portions:
     """The rows of one statement in portions of a bounded size. `fetch(count)` returns that many
-    of the next rows, or fewer at the end. `by_cell`: whether each cell says what it is."""
+    of the next rows, or fewer at the end. `by_cell`: whether each cell carries its own type."""
 
     def __init__(self, fetch, by_cell):
         self._fetch = fetch
@@ -65,12 +66,13 @@ class Portions:
 
 
 def encode_group(rows) -> bytes:
-    """Returns rows, separated by commas. Values that JSON cannot represent are wrong in it, and are
-    repaired later.
+    """
+    Returns rows, separated by commas. Values that JSON cannot represent are wrong in this text, and are corrected
+    later.
     """
     try:
         return msgspec.json.encode(rows)[1:-1]
-    except OverflowError:  # an integer beyond 64 bits, which is found later; only its size counts here
+    except OverflowError:  # an integer beyond 64 bits, which is corrected later; here only its size counts
         return bytes(sum(map(row_bytes, rows)))
 
 
@@ -90,8 +92,10 @@ def cell_bytes(cell):
 
 
 def find_exceptions(rows) -> set:
-    """Returns the columns that have a cell which JSON cannot express. Looks at whole columns at a time, which Python does
-    without a step for each cell."""
+    """
+    Returns the columns with a cell that JSON cannot express. Uses operations on whole columns, which are faster in
+    Python than a step for each cell.
+    """
     found = set()
     for at, column in enumerate(zip(*rows)):
         present = set(map(type, column))

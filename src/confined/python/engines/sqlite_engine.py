@@ -23,9 +23,10 @@ VFS = "folder"
 
 
 class FolderVfs(apsw.VFS):
-    """The files of one database, in a folder that is known by its descriptor. Paths are not
-    resolved: SQLite would resolve the folder's name, which may lead to another folder by the
-    time a journal is made."""
+    """
+    The files of one database, in a folder whose descriptor is open. All paths go through that descriptor: by its
+    name, SQLite might reach another folder when it makes a journal later.
+    """
 
     def __init__(self):
         super().__init__(VFS, base="unix")
@@ -129,7 +130,7 @@ class SqliteEngine:
             self._close()
 
     def rest(self):
-        """Does nothing: SQLite has no work that could be done ahead."""
+        """Does nothing: SQLite has no work that could be done before a statement arrives."""
 
     def _connect(self):
         path = self.place.path
@@ -209,8 +210,10 @@ def end_of(sql, mark, at) -> int:
 
 
 def type_of(declared) -> str:
-    """Returns the type that a column's declaration hints at. A column may hold values of any kind, and a computed column has
-    no declaration, so each cell says itself what it is."""
+    """
+    Returns the type that a column's declaration hints at. A column may hold values of any kind, and a computed column
+    has no declaration, so each cell carries its own type.
+    """
     declared = (declared or "").upper()
     if "INT" in declared:
         return "integer"

@@ -1,9 +1,9 @@
 """The permitted operations of statements on a SQLite database, which its authorizer checks while they are compiled:
 allow-lists, so that additions of a later SQLite are refused.
 
-Expressions that a database file brings in its schema (CHECK, DEFAULT, generated columns, indexes) are not always asked
-about. For them functions that are not on the list are replaced, modules that are not on it are removed, and the schema
-is not trusted, so that it cannot use functions with effects outside of it.
+SQLite does not always ask about expressions in the schema of a file (CHECK, DEFAULT, generated columns, indexes). So
+functions that are not on the list are replaced, and modules that are not on it are removed. SQLite is also told not
+to trust the schema, which then cannot use functions with effects outside of the database.
 """
 
 import apsw

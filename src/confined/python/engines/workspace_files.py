@@ -1,5 +1,7 @@
-"""Finds files of a workspace step by step from its opened folder, so that renaming something or
-replacing it by a link in the meantime leads to nothing outside of the folder."""
+"""
+Finds files of a workspace step by step from its opened folder. So the search never leaves the folder, even if a name
+is replaced by a link in the meantime.
+"""
 
 import contextlib
 import os
@@ -59,8 +61,9 @@ class Workspace:
             return Place(os.dup(folder), name, found)
 
     def _walk(self, path, opened):
-        """Returns (descriptor of the folder, name in it, its os.stat_result). Links are followed
-        only by their text.
+        """
+        Returns (descriptor of the folder, name in it, its os.stat_result). Links are followed here and not by the
+        system: their text is read, and is looked up in the same way.
         """
 
         def open_step(name, **where):

@@ -3,8 +3,9 @@ processes of a kernel together, with their files in /tmp and /dev/shm; rlimits c
 process. Without control groups, memory_watch.py counts instead.
 
 Version 2: the group above the server's has to be delegated to the server, with the memory controller (systemd:
-Delegate=cpu memory, DelegateSubgroup=server), or the server's own group (Delegate=cpu memory alone, before systemd 254);
-only its manager may divide any other group. Version 1: the server's group has to be writable, as it is for root.
+Delegate=cpu memory, DelegateSubgroup=server). Before systemd 254, the server's own group is delegated (Delegate=cpu
+memory alone). A process may divide only a group that is delegated to it. Version 1: the server's group has to be
+writable, as it is for root.
 
 In version 2 groups also have weights of processor time where the controller for it is delegated. The server decides about
 them (processor-shares.ts), because it knows which kernels work. A group is never moved below one of its workspace: a
@@ -22,11 +23,11 @@ LEAF = "troupe-server"
 CONTROLLER = "memory"
 PROCESSORS = "cpu"
 WEIGHT_FILE = "cpu.weight"
-# The weight of processor time of a workspace, from 1 to 10,000, and of each new group. A hundred busy kernels of one workspace
-# still divide it well, and the server has ten times as much, because niceness does not count between groups.
+# The weight of processor time of a workspace, from 1 to 10,000, and of each new group. A hundred busy kernels of one
+# workspace still divide it well. The server has ten times this weight, because niceness has no effect between groups.
 WEIGHT = 1000
 SERVER_WEIGHT = 10_000
-# While processes of a group are moved they can start others, so moving is repeated this often.
+# Processes can start others while they are moved, so the move is repeated up to this many times.
 ROUNDS = 20
 # A process may reserve this multiple of its group's limit. One request far beyond the limit is
 # still a MemoryError of the cell, while memory that is reserved and not used, such as the stacks of
@@ -125,7 +126,7 @@ class Groups:
         self.left = [group for group in (*self.left, *groups) if not group.remove()]
 
     def sweep(self):
-        """Groups of kernel hosts that are gone."""
+        """Yields groups that kernel hosts left behind."""
         for name in os.listdir(self.base):
             owner = re.fullmatch(rf"{PREFIX}(\d+)-\d+", name)
             if owner and not os.path.exists(f"/proc/{owner[1]}"):
@@ -173,9 +174,10 @@ def is_delegated(path) -> bool:
 
 
 def vacate(path) -> bool:
-    """Moves the processes of a group (the server, this host, and programs started with them)
-    into a group below it, because a group of version 2 that has processes of its own cannot be
-    divided. Returns whether no process is left."""
+    """
+    Moves the processes of a group (the server, this host, and programs started with them) into a group below it. In
+    version 2, a group that has processes of its own cannot be divided. Returns whether no process is left.
+    """
     if CONTROLLER not in words(path, "cgroup.controllers"):
         return False
     leaf = os.path.join(path, LEAF)
@@ -209,8 +211,10 @@ def favour_server(base) -> bool:
 
 
 def divide(path, controller=None) -> bool:
-    """Returns whether groups below this one have a controller, that of memory if none is named. Switches it on where that is
-    allowed."""
+    """
+    Returns whether groups below this one have a controller; without a name, the one of memory. Switches the
+    controller on where that is allowed.
+    """
     controller = controller or CONTROLLER
     try:
         if controller not in words(path, "cgroup.subtree_control"):

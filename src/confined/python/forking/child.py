@@ -18,7 +18,7 @@ class Child:
         self.group = group  # the control group that limits it, or None
         self.share = None  # processes with the same share have one memory limit together
         self.link = link  # a pipe on which a session's init or a supervisor says how the kernel ended; None: there is neither
-        self.has_init = has_init  # whether it is the init of namespaces, whose end is the end of all
+        self.has_init = has_init  # whether it is the init of namespaces, whose end ends all their processes
         self.words = words  # a file in memory with what the child printed before it began to work
         self.watched = watched  # (key, limit, size of its /tmp) if the memory watch counts its memory, or None
         self.exceeds = False  # whether the memory watch has reported it
@@ -51,7 +51,9 @@ class Child:
         return CODE.unpack(said)[0] if len(said) == CODE.size else None
 
     def read_words(self) -> str:
-        """Returns the end of its output before it began to work: the reason, if it failed to start."""
+        """
+        Returns the last part of its output from before it began to work. If it failed to start, this is the reason.
+        """
         start = max(0, os.fstat(self.words).st_size - MAX_WORDS_BYTES)
         return os.pread(self.words, MAX_WORDS_BYTES, start).decode(errors="replace").strip()
 

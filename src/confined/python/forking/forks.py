@@ -26,7 +26,7 @@ class Forks:
         self.found = found  # the layers of confinement that this machine has
         self.groups = groups  # the folder in which kernels' control groups are made, or None
         self.host_modules = host_modules
-        self.inbox = inbox  # the inbox, whose orders for others no child may keep
+        self.inbox = inbox  # the inbox: a child may not keep its orders for others
         self.spares = Spares(self.clone_spare)
         self.shares = {}  # share -> (control group or None, key of the memory watch or None, pids that have it)
 
@@ -64,7 +64,7 @@ class Forks:
         return order.confine is not None and self.found.namespaces
 
     def fork(self, order, become):
-        """Forks a process whose life is the function `become`. A failure is reported as a refusal.
+        """Forks a process that runs the function `become` and nothing else. A failure is reported as a refusal.
         """
         forked_at = time.perf_counter()
         try:
@@ -74,7 +74,7 @@ class Forks:
             return
         if pid == 0:
             group, words, link, confinement = theirs
-            connection = bytes(order.connection)  # copied before it is erased with the orders for others
+            connection = bytes(order.connection)  # copied, because the child then erases all orders
 
             def life():
                 mine = msgspec.structs.replace(within(order, group), connection=connection)
@@ -128,7 +128,7 @@ class Forks:
         return group
 
     def bury(self, pid, child):
-        """Called when a child has ended: the group that limited it is removed after the last of its processes."""
+        """Called when a child has ended. Removes its control group once no process in it is left."""
         self.watching.forget(pid, child)
         group, key, pids = self.shares.pop(child.share, (child.group, None, set()))
         if left := pids - {pid}:
@@ -168,8 +168,7 @@ class Forks:
         return True
 
     def discard(self, group):
-        """Removes a control group that no process has joined. A group that other processes have
-        stays.
+        """Removes a control group that no process has joined. A group with other processes stays.
         """
         if group:
             group.forked()
@@ -184,7 +183,7 @@ class Forks:
         """
         try:
             self.inbox.erase()
-            processes.call_this("starting")  # before anything else in the child differs from the zygote
+            processes.call_this("starting")  # the first difference between the child and the zygote
             os.dup2(words, 2)
             if confinement:
                 confinement.settle()
@@ -245,7 +244,7 @@ def within(order, group):
 
 
 def close(*descriptors):
-    """Closes the descriptors that are not None."""
+    """Closes those descriptors that are not None."""
     for descriptor in descriptors:
         if descriptor is not None:
             os.close(descriptor)

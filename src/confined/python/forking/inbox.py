@@ -1,7 +1,7 @@
 """Orders as the zygote reads them: lines in one buffer of a fixed size.
 
-Every kernel that is forked later inherits this process's memory, so an order is erased as soon as it was carried out, and
-the part of it that leads to one kernel (where it connects, and its token) is never copied out of the buffer here.
+Every kernel that is forked later inherits this process's memory. So an order is erased as soon as it was carried out.
+The part of it that belongs to one kernel (its socket and its token) is never copied out of the buffer here.
 """
 
 import os

@@ -1,7 +1,8 @@
-"""The time for which a kernel host on another machine may live without a word from its server.
+"""The time for which a kernel host on another machine may live without a message from its server.
 
-A server gives up a node that it cannot reach, and opens the node's sessions elsewhere. So the kernels of the node must end before
-that, also when the program that leads the node is stopped. The time includes suspension of the machine (CLOCK_BOOTTIME).
+A server gives up a node that it cannot reach, and opens the node's sessions elsewhere. The kernels of the node must
+end before that, even when the node's main program is stopped. The time includes suspension of the machine
+(CLOCK_BOOTTIME).
 """
 
 import os

@@ -6,12 +6,13 @@ counts it. The zygote starts it with the first such kernel, and again if it ends
     from the watch  the key of a kernel that is above its limit
 
 It measures a kernel only after the machine has allocated as much memory as that kernel had left at its last
-measurement: no kernel can have grown by more. So kernels that are idle, or far below their limit, cost one short read a
-second. A kernel that goes above its limit is reported within MAX_PAUSE_S and the time that one look at all kernels
-takes.
+measurement. Before that, the kernel cannot be above its limit. So kernels that are idle, or far below their limit,
+cost one short read a second. A kernel that goes above its limit is reported after at most MAX_PAUSE_S and one look at
+all kernels.
 
-A measurement adds up cheap counters, which count shared memory once for each process. Only when their sum is above the
-limit it has the system walk the page tables, which takes some 15 ms for each GiB, for the real use of the kernel.
+A measurement adds up cheap counters, which count shared memory once for each process. Only when their sum is above
+the limit, it asks the system for the real use of the kernel. For that, the system walks the page tables, which takes
+some 15 ms for each GiB.
 """
 
 import os
@@ -29,7 +30,7 @@ from confinement import descriptors
 MESSAGE = struct.Struct("<QiQQ")
 KEY = struct.Struct("<Q")
 MIN_PAUSE_S, MAX_PAUSE_S = 0.1, 1.0
-GROWTH_PER_S = 2 << 30  # faster growth is seen later, but within MAX_PAUSE_S
+GROWTH_PER_S = 2 << 30  # faster growth is found at the next look, after at most MAX_PAUSE_S
 LOOKING_SHARE = 0.1  # the largest share of the time, as long as pauses are shorter than MAX_PAUSE_S
 PAGE, KIB, INODE = os.sysconf("SC_PAGE_SIZE"), 1024, 1024
 CHEAP = re.compile(rb"^(?:RssAnon|RssShmem|VmPTE|VmSwap|HugetlbPages):\s+(\d+) kB$", re.MULTILINE)
@@ -95,7 +96,7 @@ class Kernel:
         self.limit = limit
         self.members = {}  # pid -> size of its /tmp and of its /dev/shm
         self.room = limit // 2  # the process has just started
-        self.looked_at = given_out  # how much the machine had given out when `room` was counted
+        self.looked_at = given_out  # how much memory the machine had allocated when `room` was counted
         self.is_told = False
 
     def add(self, pid, tmp_bytes):
@@ -129,7 +130,7 @@ class Watching:
         self.poll.register(sock, select.POLLIN)
         try:
             self.counters = os.open("/proc/vmstat", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # some sandboxes do not have it
+        except OSError:  # some sandboxes lack this file
             self.counters = None
 
     def serve(self):

@@ -1,6 +1,7 @@
-"""The next generation of the zygote. Importing libraries takes seconds, in steps that cannot be divided, and an
-importing process cannot fork meanwhile. So the zygote forks a process that loads them while the zygote goes on. Once it
-has them, it does the forks that orders ask for, and the first generation passes on orders and reports.
+"""
+The next generation of the zygote. Importing libraries takes seconds, in steps that cannot be divided, and an
+importing process cannot fork meanwhile. So the zygote forks a process that loads them while the zygote goes on. Once
+it has them, it carries out the orders for new processes, and the first generation passes on orders and reports.
 
 The first generation stays: the server, the guardian and the kernels that it has forked depend on it. When either
 generation ends, everything ends.

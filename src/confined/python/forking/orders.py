@@ -96,8 +96,7 @@ decode_for_kernels = msgspec.json.Decoder(Signal | Weigh).decode
 
 
 def find_for_kernels(line) -> Signal | Weigh | None:
-    """Returns the order if it is about kernels that were forked before. Does not parse other
-    orders, most of which are long.
+    """Returns the order if it is about existing kernels. Does not parse other orders, most of which are long.
     """
     try:
         return decode_for_kernels(line)

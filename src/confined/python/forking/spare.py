@@ -1,7 +1,8 @@
-"""A session's init that is cloned ahead. Making namespaces and joining a control group takes the system longer than the
+"""
+A session's init that is cloned ahead. Making namespaces and joining a control group takes the system longer than the
 rest of a start, and both are the same for every kernel of one policy. The spare waits for one order and becomes the
-init of that kernel; without one it ends with the zygote, and no other process may have the zygote's end of their
-socket.
+init of that kernel; without one it ends with the zygote, so no other process may have the zygote's end of the socket
+between them.
 """
 
 import os
@@ -23,12 +24,12 @@ class Policy(NamedTuple):
 
     confine: object  # the confinement, as the order describes it
     memory: int | None
-    writes_files: bool = True  # as an order of a kernel has it
+    writes_files: bool = True  # the same member as in the order of a kernel
     share: None = None  # a spare does not know yet with which processes it will share its memory
 
 
 class Spare:
-    """A spare that waits, as the zygote knows it."""
+    """The zygote's record of a waiting spare."""
 
     def __init__(self, pid, policy, control):
         self.pid = pid
@@ -36,7 +37,10 @@ class Spare:
         self.control = control
 
     def give(self, order):
-        """Sends the order: its connection is passed on without a copy here. Raises OSError when the spare is gone."""
+        """
+        Sends the order. The kernel's address in it is not copied. Raises OSError when the spare is
+        gone.
+        """
         rest = msgspec.msgpack.encode([order.limits, order.nice, order.memory])
         with memoryview(order.connection) as connection:
             self.control.sendall(LENGTHS.pack(len(rest), len(connection)) + rest)
@@ -53,7 +57,7 @@ class Spares:
         self.due = None
 
     def patience_s(self) -> float | None:
-        """Returns how long it is until a spare must be made; None when none will be."""
+        """Returns the seconds until a spare must be made; None when none is to be made."""
         return None if self.due is None else max(0, self.due - time.monotonic())
 
     def expect(self, policy):
@@ -83,7 +87,7 @@ class Spares:
         return taken
 
     def drop(self):
-        """Discards the spare, which ends with its socket, and makes no new one until another kernel starts."""
+        """Discards the spare by closing its socket, which ends it. No new one is made until another kernel starts."""
         self.due = None
         if self.waiting is not None:
             self.waiting.control.close()

@@ -115,9 +115,10 @@ class WithoutIPython:
 
 
 def import_library(name):
-    """Loads a library. An absent one is skipped. So is one that imports IPython, such as altair
-    where there are widgets, because the interpreter may be the operator's own, with other
-    versions."""
+    """
+    Loads a library. Skips an absent one. The interpreter may be the operator's own, with other versions, so this also
+    skips a library that imports IPython, such as altair where there are widgets.
+    """
     sys.meta_path.insert(0, WithoutIPython)
     try:
         for module in (name, *FOLLOWING.get(name, "").split()):
@@ -159,8 +160,9 @@ def count_threads() -> int:
 
 
 def seed():
-    """Called in a kernel, because otherwise all kernels would draw the random numbers of the
-    process they were forked from.
+    """
+    Seeds random numbers. Called in a kernel, because otherwise all kernels would draw the same random numbers as the
+    process from which they were forked.
     """
     random.seed()
     if "numpy.random" in sys.modules:

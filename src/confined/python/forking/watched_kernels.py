@@ -36,8 +36,7 @@ class WatchedKernels:
         return key or next(self.keys), order.memory, (order.confine.tmp_mb << 20) if has_init else 0
 
     def start(self):
-        """Makes the watch count every existing kernel. Without a process for the watch, kernels
-        start nevertheless.
+        """Makes the watch count every existing kernel. If the watch cannot be forked, kernels start without it.
         """
         with suppress(OSError):
             self.watch = MemoryWatch(self.leave)
@@ -56,8 +55,10 @@ class WatchedKernels:
             self.watch.forget(child.watched[0], pid)
 
     def listen(self, ready):
-        """Kills kernels that use too much memory. Reports that at once, because the system takes
-        long to free so much memory, and the end of the kernel's socket may be seen before."""
+        """
+        Kills kernels that use too much memory. Reports that at once. The system takes long to free so much memory,
+        and the server may see the end of the kernel's socket before the end of the process.
+        """
         if self.watch is None or self.watch.socket.fileno() not in ready:
             return
         for key in self.watch.exceeded():

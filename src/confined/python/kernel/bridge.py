@@ -2,17 +2,18 @@
 compatibility.py names.
 
 - An open runs nothing, and still registers all cells: structural errors and variables are known before anything runs.
-- Each command is answered by `bridge-done` with its seq and the exact state of every cell, after any failure. A command that
-  gets no answer, for whatever reason, is answered with an error once this kernel has had nothing to do for 30 seconds.
+- Each command is answered by `bridge-done` with its seq and the exact state of every cell, after any failure. A
+  command without an answer is answered with an error once this kernel has had nothing to do for 30 seconds.
 - Edits without a run make cells and their dependents stale. For the changes to runs, see runs.py.
-- `"judge": [cell ids]` on edit-cells: nothing is edited; `bridge-judged` reports the errors those cells would have, see
-  judge.py.
-- `"environment": {name: value}` on create-notebook: variables that the zygote must not see, because all later kernels inherit
-  its memory.
-- `"reactive": true`: cells that depend on a changed value run, as they do in marimo's own page; without it they become
-  stale.
+- `"judge": [cell ids]` on edit-cells: nothing is edited. `bridge-judged` reports the errors that those cells would
+  have, see judge.py.
+- `"environment": {name: value}` on create-notebook: variables that the zygote must not see, because all later kernels
+  inherit its memory.
+- `"reactive": true`: cells that depend on a changed value run, as they do in marimo's own page; without it they
+  become stale.
 - `"keep": true` on execute-scratchpad: the names that the code makes stay for later code, see scratch_names.py.
-- `bridge-widgets` has the state of all widgets as a text of JSON, if it has changed, for pages that are made without a kernel.
+- `bridge-widgets` has the state of all widgets as a text of JSON, if it has changed, for pages that are made without
+  a kernel.
 - A burst of notifications goes out in one send, see outbox.py.
 
 Everything but fill_queues runs on the kernel's main thread.
@@ -89,8 +90,10 @@ def fill_queues(queues, frames, calls):
 
 
 def answer(asked, token, kind, error, interrupted, cells, unknown=None, failures=None):
-    """Sends the end of a command. `cells` are verdicts, see find_verdicts. `unknown` are those
-    elements of the command that do not exist, and `failures` the reasons of those that failed, by id."""
+    """
+    Sends the end of a command. `cells` are verdicts, see find_verdicts. `unknown` are the elements of the command
+    that do not exist. `failures` has the reasons of the elements that failed, by id.
+    """
     done = {"seq": asked.seq, "token": token, "type": kind, "interrupted": interrupted}
     done["error"] = error and error[:MAX_ERROR_CHARS]
     of_elements = {name: found for name, found in (("unknown", unknown), ("failures", failures)) if found}
@@ -100,9 +103,11 @@ def answer(asked, token, kind, error, interrupted, cells, unknown=None, failures
 
 
 def answer_silence():
-    """Answers the commands that are still without an answer although this kernel has had nothing to do for a while. Each
-    of them is the mistake of this bridge, or of a marimo that handles commands in another way. Without the answer the
-    session would be busy for ever."""
+    """
+    Answers the commands that are still without an answer although this kernel has had nothing to do for a while. Such
+    a command shows a bug of this bridge, or a marimo that handles commands in another way. Without the answer the
+    session would stay busy.
+    """
     for seq in sorted(STATE.unanswered):
         answer(Asked(seq=seq), None, "lost", "The kernel ended this command without an answer.", False, {})
 
@@ -209,8 +214,11 @@ def _handle_message(handle):
 
 def _merge_own_commands(merge):
     def merge_own_commands(waiting):
-        """Merges only the commands that the kernel has given itself. marimo's merged command has the token of one of the commands,
-        or a new token, so a command of the server would be carried out and never answered."""
+        """
+        Merges only commands that come from the kernel itself. marimo's merged command has the token of one of the
+        commands, or a new token. So if a command of the server were merged, it would be carried out and never
+        answered.
+        """
         groups = itertools.groupby(waiting, key=lambda command: command.token in STATE.asked)
         return [one for is_asked, group in groups for one in (group if is_asked else merge(list(group)))]
 
@@ -230,7 +238,10 @@ def _save_widgets():
 
 
 def _find_unknown(request):
-    """Returns the elements of a command that neither the notebook nor an app in it has: marimo ignores their values."""
+    """
+    Returns the elements of a command that exist neither in the notebook nor in an app in it. marimo ignores values
+    for them.
+    """
     if not isinstance(request, commands.UpdateUIElementCommand):
         return None
     return [i for i in request.object_ids if not _has_element(get_context(), i)]
@@ -240,7 +251,7 @@ def _has_element(context, element):
     try:
         context.ui_element_registry.get_object(element)
         return True
-    except (KeyError, AssertionError):  # AssertionError means that the element's object is gone
+    except (KeyError, AssertionError):  # marimo asserts that the element's object still exists
         return any(_has_element(child, element) for child in context.children)
 
 
@@ -269,8 +280,10 @@ def _register_pending(kernel):
 
 
 def _mark_unrun_stale(kernel):
-    """Marks cells stale that have not run. marimo leaves a cell fresh that code mode created without a run, or that was
-    interrupted before its first line."""
+    """
+    Marks as stale the cells that have not run. marimo leaves a cell fresh if code mode created it without a run, or
+    if it was interrupted before its first line.
+    """
     cells, children = kernel.graph.cells, kernel.graph.children
 
     def is_fresh(cell_id):
@@ -282,7 +295,7 @@ def _mark_unrun_stale(kernel):
         if cell.run_result_status is None and i not in kernel.errors and cell.code.strip()
     ]
     if wrong := set(filter(is_fresh, unrun)):
-        # this marks all dependents too; marking single cells would miss the middle of a chain
+        # this marks all dependents, too: otherwise cells in the middle of a chain would be missed
         kernel.graph.set_stale(wrong, prune_imports=True)
 
 

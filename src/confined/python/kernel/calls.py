@@ -40,7 +40,7 @@ class Calls:
             del self._waiting[ident]
 
     def receive(self, body):
-        """Takes an answer; called by the reader thread. An answer that no call waits for is dropped."""
+        """Takes an answer; called by the reader thread. Drops an answer for which no call waits."""
         (ident,) = IDENT.unpack_from(body)
         if answers := self._waiting.get(ident):
             answers.put(memoryview(body)[IDENT.size :])

@@ -1,5 +1,7 @@
-"""The parts of code mode that marimo 0.25 lacks: `ctx.result`, the effects of one `async with cm.get_context()` block,
-and the options of the notebook's app."""
+"""
+The parts of code mode that marimo 0.25 lacks: the options of the notebook's app, and `ctx.result`, which has the
+effects of one `async with cm.get_context()` block.
+"""
 
 import dataclasses
 
@@ -82,7 +84,7 @@ def _leave(leave):
     async def __aexit__(self, exc_type, *exc_info):
         if exc_type is None and (excess := _find_excess(self._ops)):
             refusal = ValueError(f"The changes of this block are too large, and none was made: {excess}.")
-            await leave(self, ValueError, refusal, None)  # the error makes marimo discard the edits
+            await leave(self, ValueError, refusal, None)  # this error makes marimo discard the edits
             raise refusal
         asked, moved = set(self._cells_to_run), [op.cell_id for op in self._ops if isinstance(op, _MoveOp)]
         known = {i: _plain(errors) for i, errors in self._kernel.errors.items() if i not in asked}
@@ -119,7 +121,7 @@ def _find_excess(ops) -> str | None:
     """Returns which limit the changes of a block exceed; None when they can be sent to the server."""
     try:
         return find_excess(msgspec.json.encode(ops, enc_hook=str), BLOCK_LIMITS)
-    except UnicodeEncodeError:  # text that UTF-8 cannot hold: marimo reports the error
+    except UnicodeEncodeError:  # text that UTF-8 cannot encode: marimo reports the error
         return None
 
 
@@ -135,8 +137,10 @@ def _apply_app_options(kernel, options):
 
 
 def fold(frames, known, moved) -> BlockResult:
-    """Returns marimo's reports during a block as one result. `known`: earlier errors of cells, which marimo repeats
-    with every change of the graph."""
+    """
+    Returns marimo's reports during a block as one result. `known`: earlier errors of cells. marimo repeats them with
+    every change of the graph.
+    """
     result = BlockResult(revision=0, changed=[], deleted=[], run=[], outputs={}, console={}, errors=[], committed=False)
     for message in map(msgspec.json.decode, frames):
         if message["op"] == "notebook-document-transaction":

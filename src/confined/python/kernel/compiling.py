@@ -14,7 +14,7 @@ def compile_cell(code, *args, **kwargs):
     try:
         return _compile(code, *args, **kwargs)
     except SyntaxError as error:
-        if error.lineno is not None or type(error) is not SyntaxError:  # marimo's own subclasses already name their reason
+        if error.lineno is not None or type(error) is not SyntaxError:  # marimo's own subclasses name their reason
             raise
         message = str(error)
     except (RecursionError, MemoryError):

@@ -7,19 +7,19 @@
 - marimo waits for its writer after every cell, two changes of thread: here only when much was printed.
 - marimo lets every first line wait 10 ms for a second one: here it goes at once, and output within the next 10 ms is
   sent together.
-- marimo cannot attribute the output of a plain thread: here it belongs to the run that started the thread. Workers of a
-  pool, which outlive the run that started them, print for the current run.
+- marimo cannot attribute the output of a plain thread: here it belongs to the run that started the thread. Workers of
+  a pool, which outlive the run that started them, print for the current run.
 - marimo stops forwarding the output of subprocesses at the first character that two reads share: here decoding spans
   reads.
-- marimo does not wait for the output of subprocesses when their cell ends: here it belongs to the cell, and so do the
-  buffers of `sys.stdout.buffer`, `sys.__stdout__` and C.
+- marimo does not wait for the output of subprocesses when their cell ends: here that output belongs to the cell. The
+  same holds for output that is still in the buffers of `sys.stdout.buffer`, `sys.__stdout__` and C.
 
-An interrupt may be raised between any two steps of the main thread. So that no interrupt leaves a lock held, which
-would block the writer for ever, the main thread takes only locks of C here: a Condition, an Event are entered by steps
-of Python.
+An interrupt may be raised between any two steps of the main thread. An interrupt between two steps of Python could
+leave a lock held, which would block the writer for ever. So the main thread takes only locks that are implemented in
+C here. A Condition or an Event is entered in steps of Python.
 
-The rest is as in marimo: one batch every 10 ms, at once when the kernel asks for it, and only output of one cell,
-stream, kind, run and execution is merged.
+The rest is as in marimo. There is one batch every 10 ms, or at once when the kernel asks for it. Output is merged
+only if it has the same cell, stream, kind, run and execution.
 """
 
 import array
@@ -48,14 +48,14 @@ from outputs import shown_output
 
 DESCRIPTOR = {CellChannel.STDOUT: 1, CellChannel.STDERR: 2}
 TRACEBACK = "application/vnd.marimo+traceback"
-SHORT_CHARS = 1 << 14  # a longer write may be over marimo's limit for one write, and goes marimo's way
+SHORT_CHARS = 1 << 14  # a longer write may be over marimo's limit for one write, so marimo handles it
 BATCH_LIMIT_CHARS = 1 << 18  # a batch this long is sent without waiting for more
 UNSENT_LIMIT_CHARS = 1 << 22  # print() waits while more than this has not reached the socket
 ROOM_POLL_S = 0.001
 FLUSH_LIMIT_S = 5
 READ_BYTES = 1 << 16
 DRAIN_POLL_S = 0.0002
-DRAIN_LIMIT_S = 10  # only for a watcher that does not go on: a busy machine may need seconds
+DRAIN_LIMIT_S = 10  # reached only if a watcher hangs: a busy machine may need seconds
 
 
 class Printed:
@@ -160,7 +160,7 @@ def _find_run_id():
 
 def _write_with_mimetype(write_long, channel):
     def write_with_mimetype(self, data, mimetype):
-        if STATE.is_fork and isinstance(data, str):  # the writer's thread is not in it, and may have left its lock taken
+        if STATE.is_fork and isinstance(data, str):  # a fork lacks the writer's thread, whose lock may be taken
             text = shown_output.of_traceback(channel, mimetype, data).text if mimetype == TRACEBACK else data
             os.write(DESCRIPTOR[channel], text.encode("utf-8", "replace"))
             return len(data)
@@ -181,8 +181,10 @@ def _write_with_mimetype(write_long, channel):
 
 
 def _is_running_cells():
-    """Whether this is the main thread during a run of cells. After each cell the main thread sends the printed text, so the
-    traceback of a cell need not wake the writer."""
+    """
+    Returns whether this is the main thread during a run of cells. After each cell the main thread sends the printed
+    text, so the traceback of a cell need not wake the writer.
+    """
     return STATE.run_depth > 0 and threading.current_thread() is threading.main_thread()
 
 
@@ -196,7 +198,10 @@ def wake_writer():
 
 
 def flush_console(self):
-    """Returns when everything that was printed is on its way to the server, or in 5 s: then the server does not read."""
+    """
+    Returns when everything that was printed is sent to the server. Returns after 5 s at the latest, because a server
+    that does not read could block it.
+    """
     if not (self.redirect_console and self.console_msg_queue.unsent_chars and self.buffered_console_thread.is_alive()):
         return
     if threading.current_thread() is threading.main_thread() and _send_without_writer(self):
@@ -267,7 +272,9 @@ def joined(parts):
 
 
 def _is_due(messages):
-    """Returns whether the writer can stop waiting. No messages means that the main thread has already sent them."""
+    """
+    Returns whether the writer can stop waiting. When there are no messages, the main thread has already sent them.
+    """
     return not messages or type(messages[-1]) is not Printed or messages.waiting_chars > BATCH_LIMIT_CHARS
 
 

@@ -14,8 +14,9 @@ MAX_SILENCE_S = 30
 class ControlQueue:
     """Commands in their order. `put` may be called by every thread, `take` by the loop that handles them.
 
-    The loop calls `answer_silence` once it has waited for `MAX_SILENCE_S` while `is_awaited` returns that the server waits for
-    the answer to a command: every command that came was handled by then."""
+    The loop calls `answer_silence` once it has waited for `MAX_SILENCE_S` although the server waits for the answer to
+    a command (`is_awaited`). By then every command that came was handled.
+    """
 
     def __init__(self, is_awaited=lambda: False, answer_silence=lambda: None):
         self._is_awaited, self._answer_silence = is_awaited, answer_silence
@@ -38,7 +39,7 @@ class ControlQueue:
         if self._commands:
             await asyncio.sleep(0)
         while not self._commands:
-            self._arrived.clear()  # a `put` since the look sets it in a later turn of the loop
+            self._arrived.clear()  # a `put` after this check sets the event in a later turn of the loop
             await self._wait()
         return self._commands.popleft()
 

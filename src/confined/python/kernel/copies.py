@@ -1,4 +1,5 @@
-"""A process that notebook code forks (os.fork, multiprocessing) is a copy of the kernel, and must not act as one.
+"""
+A process that notebook code forks (os.fork, multiprocessing) is a copy of the kernel, and must not act as a kernel.
 
 - It is cut off from the server: its messages would be taken for the kernel's.
 - Its output goes straight to the descriptors, like that of every program that a cell starts.

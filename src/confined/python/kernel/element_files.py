@@ -1,6 +1,8 @@
-"""Gives elements the files that pages have sent to the server. In the value of a `mo.ui.file`, such a file is `upload:` and its id in
-place of base64 (`src/notebook/pages/page-element-files.ts`). It is in a hidden folder of the working directory, and is removed once it is read:
-the bytes are in the value of the element then, as in marimo's own server.
+"""
+Gives elements the files that pages have sent to the server. In the value of a `mo.ui.file`, such a file is `upload:`
+and its id in place of base64 (`src/notebook/pages/page-element-files.ts`). The file itself is in a hidden folder of
+the working directory. It is removed once it is read: from then on the bytes are in the value of the element, as in
+marimo's own server.
 """
 
 import contextlib
@@ -27,7 +29,7 @@ class ElementFiles:
     def __init__(self, root, path):
         self._root = root
         self._names = path.split("/")
-        # A value may be set again, such as that of a form with the same file: its bytes are in the earlier value then.
+        # A value with the same file may be set again, for example by a form. The bytes are in the earlier value then.
         self._results = weakref.WeakValueDictionary()
 
     def take(self, name, file_id):

@@ -18,7 +18,10 @@ def install():
 
 
 def _update(self, value):
-    """Sets the value. A missing file is a sentence next to the element, not a traceback: no code of the notebook has failed."""
+    """
+    Sets the value. If a file is missing, the element shows a sentence and not a traceback, because no code of the
+    notebook has failed.
+    """
     STATE.updates += 1
     try:
         _set(self, value)
@@ -31,8 +34,10 @@ def _update(self, value):
 
 
 def _set(self, value):
-    """Sets the value as marimo does, with two differences: a failure is noted, and a value that the element refuses does not
-    become its value in the page, because `mo.ui.array` ignores a value that its element already has."""
+    """
+    Sets the value as marimo does, with two differences. A failure is noted. A value that the element refuses does not
+    become its value in the page, because `mo.ui.array` ignores a value that its element already has.
+    """
     before, self._value_frontend = self._value_frontend, value
     try:
         self._value = self._convert_value(value)
@@ -62,7 +67,7 @@ def _describe(error):
         return readable(str(error)[:MAX_REASON_CHARS])
     try:
         text = f"{type(error).__name__}: {error}"
-    except Exception:  # notebook code may define the error
+    except Exception:  # notebook code may define the class of the error
         text = type(error).__name__
     return readable(text[:MAX_REASON_CHARS])
 

@@ -1,10 +1,11 @@
-"""Scans of the notebook's graph that marimo repeats for every cell of a run, answered faster and the same.
+"""
+Faster versions, with the same results, of scans of the notebook's graph that marimo repeats for every cell of a run.
 
 imported_namespaces: asked n² times a run; it follows from `variable_data`, which nothing changes once a cell is
-compiled. is_disabled: walks all ancestors of a cell, for all cells; when no cell at all is disabled, none is, and that is
-known until a cell is added or configured. ancestors, descendants: asked several times for each cell of a run, and written for
-closures of every kind. get_referring_cells: asked for every variable after every change, and compares it with the names in
-every cell; here each graph keeps the cells by the names in them.
+compiled. is_disabled: marimo walks all ancestors of a cell, for all cells. If no cell is disabled, this is remembered
+until a cell is added or configured. ancestors, descendants: computed several times for each cell of a run, by code
+for closures of every kind. get_referring_cells: called for every variable after every change. marimo compares the
+variable with the names in every cell; here each graph keeps the cells by the names in them.
 """
 
 import functools
@@ -30,7 +31,7 @@ def install():
 
 
 def find_ancestors(graph, cell_ids) -> set:
-    """Returns the ancestors of all of these cells. Some of these cells may be among them."""
+    """Returns the ancestors of all of these cells. Some of the given cells may be ancestors of others."""
     parents = graph.parents
     around = _close(parents, {cell_id for cell_id in cell_ids if cell_id in parents})
     return set().union(*map(parents.__getitem__, around))

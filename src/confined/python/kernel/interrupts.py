@@ -42,7 +42,7 @@ from kernel.kernel_state import STATE
 
 SEQ = struct.Struct("<I")
 INTERRUPT_HEAD = HEAD.pack(SEQ.size + 1, INTERRUPT)
-MAX_WAIT_S = 1.0  # for a frame that was sent before its signal, and for a signal that a frame has announced
+MAX_WAIT_S = 1.0  # for a frame that its signal has overtaken, and for an announced signal
 POLL_S = 0.001
 FIRST_NUDGE_MS, MAX_NUDGE_MS = 2, 1000
 NUDGE = signal.SIGURG  # no code waits for this signal, and by default it does nothing
@@ -78,13 +78,18 @@ class Interrupts:
         self._note(wanted, self._read)
 
     def _note(self, wanted, number):
-        """Takes the frame of this number. Nothing happens when it was taken before: both threads may find the same frame."""
+        """
+        Takes the frame with this number. Does nothing when it was taken before, because both threads may find the
+        same frame.
+        """
         if number > self._announced:
             self._wanted, self._announced, self._is_looked_for = wanted, number, False
 
     def nudge(self):
-        """Ends the main thread's wait if a signal that was announced has not been handled for a while. Returns in how many
-        milliseconds to call it again, or None when nothing is left to do."""
+        """
+        Ends the main thread's wait if an announced signal was not handled for a while. Returns the milliseconds after
+        which to call this again, or None when nothing is left to do.
+        """
         if self._arrived >= self._announced:
             return None
         if not self._is_looked_for:
@@ -112,8 +117,9 @@ class Interrupts:
         return self._current is not None and self._current == self._wanted
 
     def raise_if_due(self):
-        """Raises KeyboardInterrupt where notebook code would begin or continue although the server
-        has asked for its end.
+        """
+        Called where notebook code would begin or continue. Raises KeyboardInterrupt if the server has asked for its
+        end.
         """
         if self.is_due:
             raise KeyboardInterrupt
@@ -137,11 +143,11 @@ class Interrupts:
         """Waits until frames that were sent before the signal are read: native code may have kept the reader waiting. The
         usual case, in which the next frame is the interrupt itself, needs no wait for the reader, which would need two
         changes of thread."""
-        number = self._read + 1  # taken before the look: if the reader takes the frame in the meantime, it gives it this number
+        number = self._read + 1  # read first: if the reader takes the frame meanwhile, it has this number
         ahead = self._frames.peek(HEAD.size + SEQ.size)
         if ahead == b"":
             return
-        is_new = number > self._announced  # otherwise an earlier signal has found this frame, and the one of this signal comes after it
+        is_new = number > self._announced  # otherwise the frame belongs to an earlier signal
         if is_new and ahead is not None and len(ahead) == HEAD.size + SEQ.size and ahead.startswith(INTERRUPT_HEAD):
             self._note(*SEQ.unpack_from(ahead, HEAD.size), number)
             return
@@ -171,14 +177,17 @@ class Interrupts:
             _cancel(self.task)
 
 
-# By function, applied to the innermost one on the stack: whether KeyboardInterrupt may be raised in its callees, and in
-# the function itself.
+# For each function: whether KeyboardInterrupt may be raised in its callees, and whether in the function itself. The
+# innermost of these functions on the stack decides.
 _EXPECTS = {}
 
 
 def _cancel(task):
-    """Cancels a task that is suspended before it continues: left to the event loop, as marimo does, it might continue first, with code
-    that never waits again. A task that runs is cancelled when it waits; where an exception ends it before, that is its end."""
+    """
+    Cancels a suspended task before it continues. marimo leaves that to the event loop, and then the task might first
+    continue with code that never waits again. A running task is cancelled when it next waits, unless an exception
+    ends it before.
+    """
     loop = task.get_loop()
     if task is asyncio.current_task(loop):
         loop.call_soon_threadsafe(task.cancel)
@@ -234,8 +243,9 @@ def install():
 
 def _execute_unless_due(execute):
     async def execute_cell_async(self, cell, glbls):
-        """Handles an interrupt that came before this function was on the stack; the handler itself
-        raises a later one.
+        """
+        Handles an interrupt that came before this function was on the stack. The handler itself raises a later
+        interrupt.
         """
         STATE.interrupts.raise_if_due()
         return await execute(self, cell, glbls)
@@ -282,7 +292,7 @@ def _call_interruptibly(call):
 
 
 async def _await_interruptibly(coroutine):
-    """Awaits a function of an element that may wait for something, where no signal handler can raise an interrupt."""
+    """Awaits a function of an element. While the function waits, no signal handler can raise an interrupt in it."""
     task = STATE.interrupts.task = asyncio.ensure_future(coroutine)
     if STATE.interrupts.is_due:  # the signal came before its handler could find the task
         task.cancel()

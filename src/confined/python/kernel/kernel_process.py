@@ -1,10 +1,10 @@
 """The life of one forked kernel process, from the fork to its end. None of these functions returns to the zygote's
 loop.
 
-Order matters: connect and receive the launch, confine, and only then threads and marimo, for Landlock and seccomp bind
-the calling thread alone. The process has its own session and group (marimo calls setsid), stdio on /dev/null once it
-works, and nothing of the zygote but its memory. Until then its standard error is a file that the zygote reads if it
-fails.
+The order matters: connect and receive the launch, confine, and only then start threads and marimo. Landlock and
+seccomp bind only the calling thread. The process has its own session and group (marimo calls setsid), stdio on
+/dev/null once it works, and nothing of the zygote but its memory. Until then its standard error is a file, which the
+zygote reads if the start fails.
 """
 
 import importlib
@@ -78,7 +78,7 @@ def run(order, forked_at, host_modules, confinement, link):
     env = launch.env | {"PATH": with_own_interpreter(launch.env.get("PATH", ""), launch.interpreters)}
     set_environment(env | (confinement.variables if confinement else {}))
     processes.call_this("kernel")
-    # adopts the orphans of cells; when this process dies, the zygote gets them and kills them
+    # adopts the orphans of cells; when this process dies, the zygote adopts and kills these
     syscalls.become_subreaper()
     syscalls.set_dumpable(True)  # the zygote is not dumpable, but a kernel must own its /proc/self
     warm.seed()
@@ -141,7 +141,7 @@ def limit(limits):
 
 
 def yield_to_server(nice):
-    """Gives the server precedence when there is too little processor time or memory for all."""
+    """Lets the server go first when there is too little processor time or memory for all."""
     os.nice(nice)
     syscalls.set_dumpable(True)  # otherwise /proc/self would belong to root
     try:
@@ -152,9 +152,11 @@ def yield_to_server(nice):
 
 
 def add_packages(folder):
-    """Makes the packages in this folder win over those of the interpreter, in this process. For the programs it starts,
-    PYTHONPATH does that, which the server sets. Packages that are loaded in another version are forgotten; marimo
-    continues with the modules that it has imported."""
+    """
+    Makes the packages in this folder win over those of the interpreter, in this process. For the programs it starts,
+    PYTHONPATH does that, which the server sets. Forgets loaded packages of which this folder has another version.
+    marimo continues with the modules that it has imported.
+    """
     at = next((i for i, path in enumerate(sys.path) if path.endswith("site-packages")), len(sys.path))
     sys.path.insert(at, folder)
     replaced = {name.partition(".")[0] for name in os.listdir(folder)} & set(sys.modules) - {"marimo"}

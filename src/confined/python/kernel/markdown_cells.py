@@ -1,8 +1,8 @@
-"""Makes cells that contain only Markdown, such as `mo.md("# Title")`, visible without Python.
-marimo's editor shows them as soon as a notebook is opened, and leaves them out of the run. Here
-they run like all others, so that a cell in which values are interpolated later behaves the same.
-But when a cell that they need has failed (`import marimo as mo` stands below an import of a missing
-package), they are shown all the same.
+"""
+Makes cells that contain only Markdown, such as `mo.md("# Title")`, visible without Python. marimo's editor shows such
+cells as soon as a notebook is opened, and leaves them out of the run. Here they run like all others, so a cell
+behaves the same once values are interpolated in it. They are shown even when a cell that they need has failed, for
+example because `import marimo as mo` stands below an import of a missing package.
 """
 
 from marimo._messaging.cell_output import CellChannel

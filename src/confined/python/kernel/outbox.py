@@ -1,8 +1,8 @@
-"""The kernel's end of its socket, in the shape of the queue that marimo puts its notifications into.
+"""The kernel's end of its socket, with the interface of the queue into which marimo puts its notifications.
 
 Every write blocks while the server does not read: that is the back-pressure on a cell that prints faster than the
-server reads. A burst of notifications that marimo's main thread makes between two bits of notebook code is gathered and
-sent at once; nothing is held back while notebook code runs, and a send of another thread first sends everything
+server reads. Notifications that marimo's main thread makes between two pieces of notebook code are gathered, and sent
+together. Nothing is held back while notebook code runs. Before another thread sends something, it sends everything
 gathered, in order.
 """
 
@@ -28,7 +28,7 @@ def _beginnings(names):
     return tuple(f'{{"op":"{name}"'.encode() for name in names.split())
 
 
-# The notifications that the server reads, or that answer its questions.
+# The notifications that the server reads, in addition to answers to its requests.
 READ = _beginnings(
     """
     cell-op execution completed-run interrupted variables notebook-document-transaction missing-package-alert
@@ -72,8 +72,10 @@ class Outbox:
         self._page_state = PageState()
 
     def put(self, data, block=True, timeout=None):
-        """Takes one encoded notification from marimo, which has deferred interrupts already. Discards notifications
-        that the server does not read, or would not take."""
+        """
+        Takes one encoded notification from marimo, which has deferred interrupts already. Discards notifications that
+        the server does not read or would refuse.
+        """
         if not data.startswith(READ):
             if not data.startswith(FOLLOWED):
                 return

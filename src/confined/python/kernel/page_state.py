@@ -5,7 +5,7 @@ marimo's own server keeps it in each session. Here the kernel keeps it, so that 
 
 import msgspec
 
-# Each of these notifications replaces the one before.
+# Each of these notifications replaces the previous one with the same op.
 LATEST = ("variable-values", "data-source-connections", "storage-namespaces")
 MAX_DATASETS = 64
 MAX_MODEL_UPDATES = 32  # before the updates of a widget are merged into its first state
@@ -28,8 +28,8 @@ class PageState:
         self._bytes = 0
         self._cells = {}  # id of a widget's model -> the cell that made it
         self._dropped = {}  # id of a widget's model for which there was no room -> the bytes of its state
-        self._reported = set()  # the models that the cell's output has said not to be saved
-        self._is_saved = True  # whether the models are as they were when they were last saved
+        self._reported = set()  # the models that are not saved, because the output of their cell says so
+        self._is_saved = True  # whether the models have not changed since they were last saved
 
     def take(self, data, cell_id=None):
         """Keeps a notification if a page that opens later needs it. `cell_id` is the cell that runs."""
@@ -131,7 +131,7 @@ def _op_of(data):
 
 
 def _merged(messages):
-    """Returns one `open` of a widget that has the state of all these messages."""
+    """Merges the messages of a widget into one: returns an `open` with the resulting state."""
     if len(messages) == 1:
         return messages[0]
     notification = _decode(messages[0])

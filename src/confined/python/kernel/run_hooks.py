@@ -1,13 +1,15 @@
 """The steps of marimo before and after each cell of a run, without those that have no effect.
 
 - Each hook is wrapped in a span of a tracer that is off, and making that span takes longer than most hooks.
-- Each variable of the cell is compared with the types of tables, databases and storages of many libraries. A plain value of
-  Python's own types is none of them.
-- To find out how a value is shown, marimo looks for eleven methods of its type, and of each type that this inherits from. A
-  plain value has none of them.
+- Each variable of the cell is compared with the types of tables, databases and storages of many libraries. A plain
+  value of Python's own types is none of them.
+- To find out how a value is shown, marimo looks for eleven methods of its type, and of each type that this inherits
+  from. A plain value has none of them.
 - To close the figures of matplotlib, marimo compiles and runs a line of code; mostly there is no figure.
-- To find a cell that only defines a function or a class, marimo parses the code; most code has neither word.
-- Before a cell runs, the registry of things to dispose of is asked for each of its dependents; nearly all have nothing.
+- To find a cell that only defines a function or a class, marimo parses the code. Most code contains neither `def` nor
+  `class`.
+- Before a cell runs, the registry of things to dispose of is asked for each of its dependents; nearly all have
+  nothing.
 """
 
 import contextlib
@@ -26,7 +28,7 @@ from marimo._runtime.runner import (
     hooks_preparation,
 )
 
-# types whose values have no attributes of their own, and that cannot be given any
+# types whose values can have no attributes of their own
 PLAIN = frozenset({bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple, type(None)})
 NO_DATA = PLAIN | {types.BuiltinFunctionType, types.FunctionType, types.ModuleType, type}
 SEARCHES = "get_datasets_from_variables get_engines_from_variables get_storage_backends_from_variables"

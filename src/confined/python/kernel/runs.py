@@ -2,12 +2,12 @@
 
 - Failed, cancelled, interrupted and never-run ancestors run again with their dependent.
 - `"fresh": true` on execute-cells: all ancestors run again.
-- Cells that an interrupt or a failure kept from running are stale, and say so.
+- Cells that did not run because of an interrupt or a failure are reported as stale.
 - Cells whose `mo.state` was set run again within the run.
 - Code in the scratchpad that keeps its names gets the globals of earlier such code (scratch_names.py).
 - Gathered notifications are sent before notebook code runs.
-- Tracebacks show no frames of this host, nor of marimo's handler of interrupts: they are of no use to a reader, and name a
-  path of the server.
+- Tracebacks show no frames of this host, nor of marimo's handler of interrupts. Such frames are of no use to a
+  reader, and name a path of the server.
 """
 
 import os
@@ -45,9 +45,10 @@ def install():
 
 def _run_cells(run):
     async def run_cells(self, cell_ids):
-        """Makes ancestors that did not succeed run again; marimo would repeat their old failure for
-        ever. A notebook that a cell embeds (`app.embed()`) keeps no results of its cells: each would look unfinished, and
-        the cell of a UI element would run again, and lose the value that was set.
+        """
+        Makes ancestors that did not succeed run again; marimo would repeat their old failure for ever. A notebook
+        that a cell embeds (`app.embed()`) is left as it is. It keeps no results of its cells, so each would look
+        unfinished: the cell of a UI element would run again, and the element would lose the value that was set.
         """
         if get_context().is_embedded():
             return await run(self, cell_ids)
@@ -68,8 +69,10 @@ def _run_cells(run):
 
 def _rerun_for_state(run):
     async def run_cells_internal(self, roots):
-        """Runs a cell again, together with its dependents, when a later cell has set its `mo.state`; a lazy marimo only
-        marks it stale. Bounded, because a cell may set its own state for ever."""
+        """
+        Runs a cell again, together with its dependents, when a later cell has set its `mo.state`. A lazy marimo only
+        marks the cell stale. The number of rounds is limited, because a cell may set its own state for ever.
+        """
         changed = await run(self, roots)
         for _ in range(MAX_STATE_ROUNDS):
             again = _with_dependents(self.graph, changed)
@@ -118,8 +121,10 @@ def _settle_run(run_all):
 
 
 def _settle_unrun(graph, planned):
-    """Cells that an interrupt or a failure kept from running: marimo has deleted their variables, and calls them
-    fresh."""
+    """
+    Cells that did not run because of an interrupt or a failure: marimo has deleted their variables, but reports them
+    as fresh.
+    """
     unrun = {cell_id for cell_id in planned if cell_id in graph.cells and not graph.is_disabled(cell_id)}
     for cell in map(graph.cells.__getitem__, unrun):
         cell.set_run_result_status("cancelled")

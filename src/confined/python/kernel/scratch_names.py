@@ -1,4 +1,6 @@
-"""The names that code calls with `keep` have defined. Their code has them as globals, in addition to the notebook's names.
+"""
+The names that were defined by code calls with `keep`. The code of such a call has these names as globals, in addition
+to the notebook's names.
 
 - The code of all such calls has one dictionary as its globals, so functions of an earlier call see later definitions.
 - When a call begins, the notebook's names are copied into it. The code may define them again for later calls; a cell that

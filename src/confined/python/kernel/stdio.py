@@ -1,4 +1,4 @@
-"""The buffers before the first two descriptors of this process: those of Python's first streams, and C's own."""
+"""Flushes the buffers of standard output and standard error: those of Python's first streams, and C's own."""
 
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""Text that no UTF-8 can hold: "\\ud800" is a str to Python. marimo drops a whole notification for one such character,
+"""Text that UTF-8 cannot encode, such as "\\ud800". marimo drops a whole notification for one such character,
 and with it an exception that a cell raised: it would count as a success."""
 
 import msgspec

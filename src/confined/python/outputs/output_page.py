@@ -178,7 +178,7 @@ def _within(value, *keys):
 
 
 def _table_text(attributes):
-    """Returns the first rows of a table, as far as they are in the page."""
+    """Returns those of a table's first rows that are in the page."""
     rows = _value(attributes, "data")
     try:
         rows = json.loads(rows) if isinstance(rows, str) else rows

@@ -1,7 +1,7 @@
-"""The rows of a table that a cell shows, as JSON: the first ones, and how many there are.
+"""The first rows of a table that a cell shows, as JSON, and the number of its rows.
 
-Only tables of known libraries, which are in memory already: nothing is computed for it, and no code of the notebook's
-runs but `str` of values that JSON does not have.
+Only tables of known libraries that are in memory already: nothing is computed. The only code of the notebook that
+runs is `str` of values that JSON does not have.
 """
 
 import datetime

@@ -21,7 +21,7 @@ def describe(mimetype, data, value=None) -> str:
     if mimetype == "text/plain":
         return cut(data)
     begin, end = PLAIN
-    if data.startswith(begin) and data.endswith(end) and data.count("<") == 2:  # marimo has called repr() already
+    if data.startswith(begin) and data.endswith(end) and data.count("<") == 2:  # marimo has called repr()
         return cut(html.unescape(data[len(begin) : -len(end)]))
     if value is not None and (text := _value_text(mimetype, data, value)) is not None:
         return cut(text)

@@ -1,8 +1,9 @@
-"""Decides which outputs leave the kernel. Notebook code may give any value for any MIME type; the server accepts only
-text, and treats any other value as a breach of the protocol, which would cost the session its kernel. Values that can
-be shown become text here: bytes become a data URL, values of a JSON type become JSON, and of `(data, metadata)`, which
-IPython documents for its `_repr_*_` methods, the data is shown. Any other value is discarded, with a message on the
-cell's stderr and a warning to the server. The cell itself has not failed.
+"""
+Decides which outputs leave the kernel. Notebook code may give any value for any MIME type; the server accepts only
+text. It treats any other value as a breach of the protocol, and ends the kernel. Values that can be shown become text
+here: bytes become a data URL, values of a JSON type become JSON, and of `(data, metadata)`, which IPython documents
+for its `_repr_*_` methods, the data is shown. Any other value is discarded, with a message on the cell's stderr and a
+warning to the server. The cell itself has not failed.
 """
 
 import base64
@@ -82,7 +83,7 @@ def _find_cell(cell_id):
 
 
 def warn(cell_id, what, reason, stream=None):
-    """Says that something which a cell shows is lost."""
+    """Reports that an output of a cell is lost."""
     text = f"{what} of this cell is not shown, because {reason}\n"
     line = CellOutput(channel=CellChannel.STDERR, mimetype="text/plain", data=text)
     broadcast_notification(CellNotification(cell_id=cell_id, console=line), stream=stream)
@@ -110,8 +111,7 @@ def admit(mimetype, data) -> tuple[str, str]:
 
 
 def _media_text(mimetype, text):
-    """Returns a picture as a data URL, which marimo's front end expects, where IPython gives
-    base64.
+    """Returns a picture as a data URL, which marimo's front end expects. IPython gives it as base64.
     """
     if not mimetype.startswith(MEDIA) or text.startswith(SHOWN_AS_IS) or not text:
         return text
@@ -138,7 +138,10 @@ def _json_text(mimetype, data):
 
 
 def _plain_bundle(bundle):
-    """Returns the members of a MIME bundle, each as it would be admitted alone; marimo's own metadata as they are."""
+    """
+    Returns the members of a MIME bundle, each converted as if it were the whole output. marimo's own metadata are not
+    converted.
+    """
     if not isinstance(bundle, dict):
         raise Unsendable(f"a MIME bundle is needed as a dict, and this one is of type {_name(bundle)}.")
     plain = {}
@@ -153,8 +156,10 @@ def _plain_bundle(bundle):
 
 
 def _never_raise(try_format):
-    """Returns `try_format` so that it never raises. marimo catches exceptions of formatters, but not of the search for
-    one, nor a `__repr__` that ends the program."""
+    """
+    Wraps `try_format` so that it never raises. marimo catches exceptions of formatters, but neither those of the
+    search for a formatter, nor a `__repr__` that ends the program.
+    """
 
     def try_format_safely(obj, include_opinionated=None):
         try:
@@ -170,7 +175,10 @@ def _never_raise(try_format):
 
 
 def _contain(hook):
-    """Returns `hook` so that only KeyboardInterrupt leaves it. marimo's hooks look at a cell's values after its run. If a value raises, only its cell loses its output; in unmodified marimo the whole run would end."""
+    """
+    Wraps `hook` so that it raises only KeyboardInterrupt. marimo's hooks look at a cell's values after its run. If a
+    value raises, only its cell loses its output; in unmodified marimo the whole run would end.
+    """
 
     def run_hook(cell, ctx, run_result):
         try:
@@ -186,7 +194,7 @@ def _contain(hook):
 
 
 def _never_fail(format_message):
-    """Returns `format_message` so that it never fails. An exception's own `__str__` may raise; the failed cell still
+    """Wraps `format_message` so that it never raises. An exception's own `__str__` may raise; the failed cell still
     needs a message."""
 
     def format_safely(error):

@@ -30,7 +30,10 @@ def install():
 
 
 def of_value(channel, mimetype, data, value=None):
-    """Returns the output that shows `value`, as marimo has formatted it. The value is None where only its format is known."""
+    """
+    Returns the output that shows `value`, in marimo's format. The value is None where only the formatted output is
+    known.
+    """
     text, table = None, None
     try:
         text = output_text.describe(mimetype, data, value)
