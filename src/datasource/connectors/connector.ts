@@ -1,7 +1,7 @@
 /**
- * A connector: one kind of database, with the schema of its connections and the code that opens one. Connectors call their
- * drivers and let their errors pass; this module turns them into `DatasourceFailure`, cuts off aborted work even if a
- * driver does not react, and destroys every socket with its session.
+ * A connector: one kind of database, with the schema of its connections and the code that opens one. Connectors call
+ * their drivers and do not catch the drivers' errors. This module turns the errors into `DatasourceFailure`, cuts off
+ * aborted work even if a driver does not react, and destroys the sockets of a session that ends.
  */
 import type { Static, TObject } from 'typebox';
 import type { Violation } from '#src/base/errors/errors.ts';
@@ -26,8 +26,8 @@ export interface Definition<S extends TObject> {
   /** Most bytes between two batches of rows, for drivers that buffer a whole row of any size. */
   readonly maxBytesBetweenBatches?: number;
   /**
-   * Set if the database has no read-only mode. Then only the words of a statement decide whether an agent may run it, so the
-   * account should only be able to read.
+   * Set if the database has no read-only mode. Then only the words of a statement decide whether an agent may run it,
+   * so the account of the connection should have no right to write.
    */
   readonly readsByWords?: true;
   /** The quotations and comments of the database, in which `?` is not a placeholder. */

@@ -1,7 +1,6 @@
 /**
- * Wraps the sessions of connectors. It turns errors of drivers into `DatasourceFailure` and keeps
- * nothing else of them, cuts off work that does not end in time, and destroys all sockets of a
- * session that is closed.
+ * Wraps the sessions of connectors. It turns errors of drivers into `DatasourceFailure` and drops the rest of them.
+ * It cuts off work that does not end in time, and destroys all sockets of a session that is closed.
  */
 
 import { untilAborted } from '#src/base/async/until-aborted.ts';
@@ -122,7 +121,7 @@ function openRoutes(limitBytes = Number.POSITIVE_INFINITY) {
     total[Symbol.dispose]();
     for (const route of routes) route[Symbol.dispose]();
   };
-  /** Ends all routes when more bytes were received than `most()` returns. */
+  /** Ends all routes when they have received more bytes than `most()` returns. */
   const watch = (most: () => number, category: FailureCategory) => {
     const look = () => {
       if (received() <= most()) return;

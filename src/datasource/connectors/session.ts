@@ -14,15 +14,15 @@ export interface Target {
 /** One open connection. It runs one query at a time. */
 export interface Session {
   /**
-   * Resolves when the connection is lost. Absent where a request opens a new connection if it has to, as with
-   * databases that are reached by HTTP.
+   * Resolves when the connection is lost. Absent for databases that are reached by HTTP, where each request can open
+   * a new connection.
    */
   readonly lost?: Promise<void>;
   /** Resolves when the database answers and everything that the connection names exists. */
   probe(signal: AbortSignal): Promise<void>;
   /**
-   * Resolves with whether the account may change anything in the database, as the database says; undefined when that cannot be found
-   * out. Absent where no database of the kind can say so.
+   * Resolves with the database's answer to whether the account may change anything in it; undefined when there is no
+   * answer. Absent for kinds of databases that cannot answer.
    */
   mayWrite?(signal: AbortSignal): Promise<boolean | undefined>;
   /**
@@ -63,7 +63,10 @@ export interface ConnectorContext {
 
 /** The parameters for opening one connection. */
 export interface Opening extends Omit<ConnectorContext, 'egress' | 'limitBytes'> {
-  /** Checks a target and returns a route that lasts as long as the session. `by`, or else `signal`, aborts the check. */
+  /**
+   * Checks a target and returns a route that lasts as long as the session. `by` aborts the check, or `signal` when
+   * `by` is absent.
+   */
   connectTo(target: Target, by?: AbortSignal): Promise<EgressRoute>;
   /** Aborts when opening takes too long. It has no effect once the session is open. */
   readonly signal: AbortSignal;

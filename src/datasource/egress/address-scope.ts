@@ -37,8 +37,8 @@ const PRIVATE = new Networks([
 ]);
 
 /**
- * Returns the scope of an address. `own` are the addresses of this machine, which count as loopback
- * because they lead to this machine too.
+ * Returns the scope of an address. `own` are the addresses of this machine. They count as loopback, because they lead
+ * to this machine, too.
  */
 export function scopeOf(address: IpAddress, own: ReadonlySet<string>): AddressScope {
   if (FORBIDDEN.contains(address)) return 'forbidden';

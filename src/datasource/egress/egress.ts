@@ -22,8 +22,8 @@ export interface EgressOptions {
   /** The ports that this server listens on. The gateway never connects to them. */
   readonly ownPorts: () => readonly number[];
   /**
-   * Names, addresses and networks: exactly these loopback and private targets may be reached. When `undefined`, all of
-   * them may be reached if the server itself listens on loopback only, and none otherwise.
+   * Names, addresses and networks: of loopback and private targets, exactly these may be reached. When `undefined`,
+   * all such targets may be reached if the server itself listens on loopback only, and none otherwise.
    */
   readonly allow: readonly string[] | undefined;
   readonly resolve?: Resolver;
@@ -114,8 +114,8 @@ async function resolved(resolve: Resolver, name: string, signal: AbortSignal): P
 }
 
 async function resolveBySystem(name: string): Promise<readonly string[]> {
-  // The module is loaded here and not at start, because it reads the system's configuration of
-  // names when it is loaded.
+  // The module is loaded here and not at start, because it reads the system's configuration of name resolution when
+  // it is loaded.
   const { lookup } = await import('node:dns/promises');
   return (await lookup(name, { all: true, verbatim: true })).map(({ address }) => address);
 }

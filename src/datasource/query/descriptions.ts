@@ -1,7 +1,7 @@
 /**
- * A cache of the tables of remote datasources, kept for some minutes: reading all columns takes some databases seconds,
- * and an agent asks again and again. An entry belongs to one revision of a connection. It does not record permissions:
- * the caller checks the right to read each time before asking.
+ * A cache of the tables of remote datasources, kept for some minutes: reading all columns takes some databases
+ * seconds, and an agent asks again and again. An entry belongs to one revision of a connection. It has no
+ * permissions: the caller checks the right to read each time, before it asks the cache.
  */
 import type { Datasource } from '#src/contract/wire/datasource.ts';
 

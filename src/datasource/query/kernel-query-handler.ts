@@ -2,8 +2,8 @@
  * Runs the statements that one kernel sends. The kernel reads a result batch by batch; the next batch is fetched while the kernel
  * reads the current one. Disposing of the handler cancels every statement of that kernel.
  *
- * A kernel is not trusted: for any input, it receives only an error, or rows of datasources that its notebook lists and the member
- * who opened the session may read.
+ * A kernel is not trusted. For any input, it receives only an error, or rows of datasources that its notebook lists.
+ * The member who opened the session must be allowed to read them.
  */
 
 import { unawaited } from '#src/base/async/unawaited.ts';
@@ -25,7 +25,7 @@ export interface KernelQueryHandlerOptions {
   readonly reader: () => Omit<Reader, 'origin'> | undefined;
   /** Returns the slugs of the datasources that the notebook lists. */
   readonly slugs: () => readonly string[];
-  /** The kernel's share: embedded databases that it asks count towards its limit of memory. */
+  /** The kernel's share: the processes of embedded databases that it queries count towards its limit of memory. */
   readonly memoryShare?: string;
   /** Returns the trace that the statement belongs to. */
   readonly trace?: () => TraceContext | undefined;
@@ -103,7 +103,7 @@ export class KernelQueryHandler implements Disposable {
     for (const result of [...this.#results.keys()]) this.#drop(result);
   }
 
-  /** Answers with the kind of a datasource, on which the words of a CREATE TABLE depend. */
+  /** Answers with the kind of a datasource. The syntax of CREATE TABLE depends on it. */
   #describe({ slug }: Fields): JsonParts {
     const who = typeof slug === 'string' ? this.#readerOf(slug) : undefined;
     if (typeof slug !== 'string' || who === undefined)

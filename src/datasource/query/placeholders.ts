@@ -1,7 +1,7 @@
 /**
- * Finds the placeholders of a statement. Databases differ in the marks that begin and end quoted text and comments, so each connector has
- * a syntax of this module. A placeholder that is counted where the database sees none, or the other way round, would bind values to the
- * wrong places.
+ * Finds the placeholders of a statement. Databases differ in the marks that begin and end quoted text and comments,
+ * so each connector has a syntax of this module. If this module and the database disagreed about one placeholder,
+ * values would be bound to the wrong places.
  */
 
 /** The parts of a database's syntax in which `?` is not a placeholder. */
@@ -138,13 +138,19 @@ export function placeParameters(
   return { sql: result + sql.slice(copied), count, isCutOff: false };
 }
 
-/** A whole word. It must be skipped as one, because it may contain `$`, and may end with the `e` that begins an escape string. */
+/**
+ * A whole word. It must be skipped as a unit, because it may contain `$`, and may end with an `e`, which could be
+ * taken for the beginning of an escape string.
+ */
 const WORD = String.raw`[A-Za-z_\x80-\uffff][\w$\x80-\uffff]*`;
 const TAG = String.raw`(?:[A-Za-z_\x80-\uffff][\w\x80-\uffff]*)?`;
 
 const openings = new Map<SqlSyntax, RegExp>();
 
-/** Returns the expression for the next text that matters: a word, a quotation or a comment begins, or a `?`. */
+/**
+ * Returns the expression for the next place that matters: the beginning of a word, a quotation or a comment, or a
+ * `?`.
+ */
 function openingOf(syntax: SqlSyntax): RegExp {
   const known = openings.get(syntax);
   if (known !== undefined) return known;

@@ -42,7 +42,7 @@ interface RowRequest<Value> extends ToolRequest {
 
 const LACKS_SCOPE = 'The access token of this prompt lacks the scope datasource:read.';
 const MAX_COLUMNS = 5_000;
-/** Most characters stored of a result. A model is shown far fewer. */
+/** Most characters of a result that are stored. A model is shown far fewer. */
 export const MAX_KEPT_CHARS = 1024 * 1024;
 /** Most bytes of cells that are read for one result, stored or not. */
 export const MAX_READ_BYTES = 64 * 1024 * 1024;
@@ -101,9 +101,9 @@ export class QueriesForAgents {
   }
 
   /**
-   * Returns the tables of a datasource. For a remote datasource they may be some minutes old,
-   * unless `refresh` is set. Throws `not_found`; returns `refused`, with a text for the model, when
-   * the scope is missing or the database fails.
+   * Returns the tables of a datasource. For a remote datasource they may be some minutes old, unless `refresh` is
+   * set. Throws `not_found`. Returns `refused`, with a text for the model, when the caller lacks the scope or the
+   * database fails.
    */
   async describe(
     caller: Principal,
@@ -124,10 +124,10 @@ export class QueriesForAgents {
   }
 
   /**
-   * Runs a statement that must not write, and returns at most `maxRows` rows of shortened cells.
-   * Returns fewer rows when their cells would have more than `MAX_KEPT_CHARS` together, or when
-   * more than `MAX_READ_BYTES` of cells were read. Throws `not_found`. Returns `refused`, with a
-   * text for the model, when the scope is missing or the statement fails.
+   * Runs a statement that must not write, and returns at most `maxRows` rows of shortened cells. Returns fewer rows
+   * when their cells would have more than `MAX_KEPT_CHARS` together, or when more than `MAX_READ_BYTES` of cells were
+   * read. Throws `not_found`. Returns `refused`, with a text for the model, when the caller lacks the scope or the
+   * statement fails.
    */
   async query<Value extends string | null>(
     caller: Principal,
@@ -182,7 +182,7 @@ class ReadBudget {
   }
 }
 
-/** Returns `kept` as a text that does not keep the whole cell in memory. */
+/** Returns a copy of `kept` that does not keep the whole cell in memory. */
 function detached<Value extends string | null>(cell: Cell, kept: Value): Value {
   if (kept === null || typeof cell !== 'string' || kept.length >= cell.length) return kept;
   return compactText(kept) as Value;

@@ -22,8 +22,8 @@ const CHANGED_MEANWHILE =
   'The datasource was changed while the statement waited for a connection. Run it again.';
 
 /**
- * The member of the workspace who runs a statement, and the statement's origin. The member's right
- * to read is checked for each statement.
+ * The member of the workspace who runs a statement, and the origin of the statement. The member's right to read is
+ * checked for each statement.
  */
 export type Reader = Pick<Principal, 'workspaceId' | 'userId' | 'role'> & {
   readonly origin: QueryOrigin;

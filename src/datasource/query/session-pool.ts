@@ -1,6 +1,6 @@
 /**
- * Open connections to databases, kept for the next statement. They belong to one revision of a datasource: when it is
- * replaced or deleted, idle connections are closed at once and the others when their statement ends.
+ * Open connections to databases, kept for the next statement. They belong to one revision of a datasource: when the
+ * datasource is replaced or deleted, idle connections are closed at once and the others when their statement ends.
  */
 
 import { unawaited } from '#src/base/async/unawaited.ts';
@@ -37,7 +37,7 @@ interface RevisionPool {
 }
 
 /**
- * Most connections of the server to one datasource at a time, divided among its workers. Further
+ * Most connections of the server to one datasource at a time, divided among the server's workers. Further
  * statements wait for a connection, up to `WAIT_MS`.
  */
 const MAX_CONNECTIONS = 8;
@@ -85,8 +85,8 @@ export class SessionPool implements AsyncDisposable {
     }
     try {
       const session = await this.#open(workspaceId, record);
-      // A database closes idle connections at any time, for instance when it restarts. If it closes
-      // one in use, the statement on it fails.
+      // A database closes idle connections at any time, for instance when it restarts. When it closes a connection in
+      // use, the statement on that connection fails.
       const discarded = session.lost?.then(() => {
         this.#lost.add(session);
         if (pool.idle.some((kept) => kept.session === session)) this.#discard(key, pool, session);

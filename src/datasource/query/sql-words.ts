@@ -1,10 +1,9 @@
 /**
- * The words of a statement, for the checks that look for words that write. Databases split the same
- * text differently: where a comment or a quotation ends, whether a number may touch the next word
- * (`SELECT 1DELETE …` is two statements to SQL Server), and which letters count as the same (to
- * Spark `ſ` is an S). So quotations and comments are read like all other text, and a text contains
- * a word if any of these readings contains it. A check can therefore refuse too much, but never too
- * little.
+ * The words of a statement, for the checks that look for words that write. Databases split the same text differently.
+ * They differ in where a comment or a quotation ends, in whether a number may touch the next word (`SELECT 1DELETE …`
+ * is two statements to SQL Server), and in which letters are equal (to Spark `ſ` is an S). So quotations and comments
+ * are read like all other text, and a text contains a word if any of these readings contains it. A check can
+ * therefore refuse too much, but never too little.
  */
 
 const RUN = /[A-Za-z0-9_]+/g;
@@ -34,11 +33,10 @@ function hasWord(text: string, words: ReadonlySet<string>): boolean {
   for (const { 0: found, index } of text.matchAll(RUN)) {
     const run = found.toUpperCase();
     if (words.has(run)) return true;
-    // The exponent of `1.e5DELETE` is a part of the number that begins before the point.
+    // In `1.e5DELETE` the exponent belongs to the number that begins before the point.
     const isNumber = BEGINS_WITH_DIGIT.test(run) || (index === numberEnd + 1 && text[numberEnd] === '.');
     numberEnd = isNumber ? index + run.length : -1;
-    // The end of the number is not known, because hexadecimal digits and exponents are letters as
-    // well.
+    // The end of the number is unknown, because hexadecimal digits and exponents are letters, too.
     if (isNumber && ENDS_WITH_LETTER.test(run)) for (const word of words) if (run.endsWith(word)) return true;
   }
   return false;

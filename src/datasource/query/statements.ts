@@ -1,4 +1,4 @@
-/** Reads SQL statements without a database, as far as their effect must be known. */
+/** Finds the effect of SQL statements without a database, as far as the server must know it. */
 import { mayContain } from './sql-words.ts';
 
 const BLANK = /[\s;(]+|--[^\n]*(?:\n|$)/y;
@@ -33,8 +33,8 @@ const WRITING_WITH = new Set(['INSERT', 'MERGE', 'UPDATE', 'DELETE', 'PROCEDURE'
 
 /**
  * Returns whether the statement begins with a word of statements that only return rows. This is required in addition
- * to a read-only transaction, which protects the tables, but not the files, programs and settings of the database
- * server.
+ * to a read-only transaction. Such a transaction protects the tables, but not the files, programs and settings of the
+ * database server.
  */
 export function beginsAsReading(sql: string): boolean {
   return READING.has(statementStart(sql).word);

@@ -1,7 +1,7 @@
 /**
- * Checks of everything outside of the data directory that settings name: the socket for proxies, the port of kernel nodes, the
- * secret for the
- * identity provider, and the folder of the backups. With the first three the server does not start when something is wrong.
+ * Checks of everything outside of the data directory that settings name: the socket for proxies, the port of kernel
+ * nodes, the secret for the identity provider, and the folder of the backups. A mistake in one of the first three
+ * keeps the server from starting.
  */
 import { accessSync, constants, existsSync, lstatSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -86,7 +86,7 @@ function checkBackups({ backupDir: folder }: Config): Finding | undefined {
   if (folder === undefined) return undefined;
   const place = firstExisting(folder);
   return attempt(check, `no backup can be made in ${folder}`, () => {
-    accessSync(`${place}/.`, constants.W_OK | constants.X_OK); // the end refuses a file
+    accessSync(`${place}/.`, constants.W_OK | constants.X_OK); // with `/.` this also fails for a file
     return ok(check, place === folder ? folder : `${folder} will be created`);
   });
 }

@@ -12,8 +12,9 @@ const UPGRADE =
   'Run troupe setup, or set TROUPE_PYTHON to an interpreter with the marimo version of this release.';
 
 /**
- * Starts the kernel host as the server would, and returns findings about Python, marimo and confinement. The results of a running
- * server take the place of this command's own ones about confinement: a unit or a container may allow the server less.
+ * Starts the kernel host as the server would, and returns findings about Python, marimo and confinement. If a server
+ * is running, its findings about confinement replace those of this command: a unit or a container may allow the
+ * server less.
  */
 export async function checkPython(config: Config): Promise<Finding[]> {
   const { dataDir } = config;
@@ -93,7 +94,7 @@ function findingsOfServer(
   }));
 }
 
-/** Returns a finding when the latest server could start no kernel, which this command's own check may not see. */
+/** Returns a finding when the latest server could not start a kernel. The check of this command may miss that. */
 function lastStartFinding(kept: ConfinementChecks | undefined): Finding[] {
   if (kept === undefined || kept.problem === null) return [];
   const advice =

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { errorNameOf } from '#src/base/errors/system-error.ts';
 import { cutText } from '#src/base/text/cut-text.ts';
 
-/** More than the file of any server has. */
+/** Larger than the file that a server writes. */
 const MAX_OWNER_BYTES = 16 * 1024;
 /** A link could lead to any file, and opening a pipe would wait for a writer. */
 const READ_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -20,16 +20,16 @@ export const OWNER_FILE = '.troupe-owner';
 
 /** The owner of a folder of backups. */
 export interface BackupOwner {
-  /** The id of the store. Its backups, and stores that were restored from them, have the same. */
+  /** The id of the store. Its backups, and stores that were restored from them, have the same id. */
   readonly store: string;
-  /** Where the store was when it took the folder, for people. */
+  /** The path of the store at the time when it took the folder. It is only shown to people. */
   readonly dataDir: string;
   readonly host: string;
 }
 
 /**
- * Takes the folder for this store if no store has it. Resolves with the owner when that is another store, and with undefined when it
- * is this one, wherever it is now. Rejects with the error of the system.
+ * Takes the folder for this store if no store has it. Resolves with the owner if that is another store, and with
+ * undefined if it is this one, even when this store was moved. Rejects with the error of the system.
  */
 export async function takeBackupFolder(
   directory: string,
@@ -38,12 +38,12 @@ export async function takeBackupFolder(
   const path = join(directory, OWNER_FILE);
   const own: BackupOwner = { store, dataDir, host: hostname() };
   try {
-    const file = await open(path, 'wx', 0o600); // of two servers that start at once, one makes the file
+    const file = await open(path, 'wx', 0o600); // when two servers start at once, only one of them makes the file
     try {
       await file.writeFile(`${JSON.stringify(own)}\n`);
       await file.sync();
     } catch (error) {
-      await rm(path, { force: true }); // on a full disk the file is empty, and would keep every store from the folder
+      await rm(path, { force: true }); // on a full disk the file would stay empty, and no store could use the folder
       throw error;
     } finally {
       await file.close();
@@ -67,7 +67,10 @@ async function startOf(path: string): Promise<string> {
   }
 }
 
-/** Returns the owner that the text names; one without a name for a text that another program, or a power cut, has left. */
+/**
+ * Returns the owner that the text names. For another text, which a power cut or another program has left, returns an
+ * owner without a name.
+ */
 function ownerIn(text: string): BackupOwner {
   let value: Partial<Record<keyof BackupOwner, unknown>> = {};
   try {

@@ -30,9 +30,15 @@ export interface BackupScheduleOptions
   readonly increments?: { readonly everyMs: number; readonly store: Store };
   /** Whether this process makes the backups: of several workers one does. */
   readonly isResponsible?: () => boolean;
-  /** How long the directory may take to open a file until it counts as silent; 30 seconds when absent. */
+  /**
+   * If opening a file in the directory takes longer than this, the directory counts as silent; 30 seconds when
+   * absent.
+   */
   readonly silentAfterMs?: number;
-  /** A clock that never goes back, in milliseconds, by which increments are due; `performance.now` when absent. */
+  /**
+   * The clock that decides when increments are due. It never goes back, and counts milliseconds; `performance.now`
+   * when absent.
+   */
   readonly nowMs?: () => number;
   readonly log: Log;
 }
@@ -56,9 +62,9 @@ const SILENT_AFTER_MS = 30_000;
 const PROBE = '.troupe-probe';
 const LOOK_EVERY_MS = 60_000;
 /**
- * Lists the names of the newest backups at each time when the store was found replaced or set back,
- * oldest first. No newer backup has their state, so an operator may need them to find the right
- * state by several restores.
+ * Each time the store is found replaced or set back, the name of the newest backup is added to this list, oldest
+ * first. No newer backup has the state of such a backup, so an operator may need it to find the right state by
+ * several restores.
  */
 const LAST_OF_STORES = 'last-of-replaced-stores.json';
 /** The names of scheduled backups; others in the directory are left alone. */
@@ -69,7 +75,7 @@ export class BackupSchedule implements AsyncDisposable {
   readonly #options: BackupScheduleOptions;
   readonly #timer: NodeJS.Timeout;
   #running: Promise<void> | undefined;
-  /** The time since which the directory has not opened the probe; undefined while it does. */
+  /** The time since which the directory does not respond; undefined while it does. */
   #silentSinceMs: number | undefined;
   #status: BackupStatus | undefined;
   /** The other store whose backups are in the folder; undefined when there is none. */
@@ -123,8 +129,9 @@ export class BackupSchedule implements AsyncDisposable {
   }
 
   /**
-   * Opens a file in the directory. A file system that hangs, such as that of a server that is gone, causes no error: a backup would
-   * wait for it, and nobody would know. At most one probe waits, because each holds a thread of Node.js' pool.
+   * Opens a file in the directory. A file system that hangs, for example because its server is gone, causes no error.
+   * A backup would wait for it without a warning. At most one probe waits, because each holds a thread of Node.js'
+   * pool.
    */
   async #probe(): Promise<void> {
     const { directory, isResponsible } = this.#options;
@@ -135,7 +142,7 @@ export class BackupSchedule implements AsyncDisposable {
       await (await open(path, 'a')).close();
       await rm(path, { force: true });
     } catch {
-      // It responds. The attempt at a backup reports the error.
+      // An error is a response, too. The next backup reports it.
     } finally {
       this.#silentSinceMs = undefined;
     }
@@ -210,8 +217,8 @@ export class BackupSchedule implements AsyncDisposable {
     log.info({ backup: name, storeBytes: store.bytes, ...count, ms }, 'a backup was made');
     this.#note({ newestAtMs: timeOf(name), durationMs: ms });
     for (const old of await this.#superseded()) {
-      // If it kept its name, it would be taken for a backup if the server ended before it is
-      // deleted.
+      // It is renamed first: if the server ended before the deletion is complete, the rest would be taken for a
+      // backup.
       const leaving = draftOf(join(directory, old));
       await rename(join(directory, old), leaving);
       await rm(leaving, { recursive: true, force: true });
@@ -220,8 +227,8 @@ export class BackupSchedule implements AsyncDisposable {
   }
 
   /**
-   * Resolves with `full` when the increments have become so large that a new backup is due, and
-   * with `replaced` when the store itself requires one.
+   * Resolves with `full` when a new backup is due because the increments are large, and with `replaced` when one is
+   * due because the store was replaced or set back.
    */
   async #addIncrementWhenDue(newest: string): Promise<'sufficient' | 'full' | 'replaced'> {
     const { directory, dataDir, sealing, increments, log } = this.#options;
@@ -262,10 +269,10 @@ export class BackupSchedule implements AsyncDisposable {
   }
 
   /**
-   * Resolves with the names of the backups to delete, oldest first. Among backups that were made
-   * early, because increments had become large, only one is kept besides the newest. Otherwise a
-   * busy hour would push out the backups of days. The last backup of a store that was replaced is
-   * kept in addition, as long as others of its age are.
+   * Resolves with the names of the backups to delete, oldest first. Among backups that were made early, because
+   * increments had become large, only one is kept besides the newest. Otherwise a busy hour would push out the
+   * backups of days. The last backup of a store that was replaced is kept in addition, as long as other backups of
+   * that age are kept.
    */
   async #superseded(): Promise<string[]> {
     const { everyMs, keep } = this.#options;
@@ -326,7 +333,7 @@ function otherOwner(directory: string, { host, dataDir }: BackupOwner): string {
   );
 }
 
-/** Returns whether the backup was made by a clock that was ahead of the clock of now. */
+/** Returns whether the clock that made the backup was ahead of the present clock. */
 function isAhead(name: string): boolean {
   return timeOf(name) > Date.now();
 }

@@ -127,7 +127,7 @@ function copierOf(path: string) {
   };
 }
 
-/** Returns the ids of the keys that the store needs, including those whose check is damaged. */
+/** Returns the ids of the keys that the store needs, including keys whose record in the store is damaged. */
 export function keyIdsOf(store: Pick<StoreReader, 'listKeys'>): string[] {
   return [...store.listKeys(keyChecks, SYSTEM, [], Number.POSITIVE_INFINITY)].map(([id = '']) => id);
 }

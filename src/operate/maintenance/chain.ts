@@ -114,7 +114,7 @@ function readIncrement(directory: string): IncrementManifest | undefined {
   }
 }
 
-/** Returns the files as they are at the end of the chain. */
+/** Returns the files of the last state in the chain. */
 export function fileStateOf({ directory, base, increments }: Chain): FileState {
   const state: FileState = { files: new Map(), links: new Map(), folders: new Set() };
   addFiles(state, directory, base);

@@ -1,7 +1,6 @@
 /**
- * Reduces the store of a data directory to its contents. LMDB reuses the space of deleted records,
- * but returns none to the disk. No server may run. The compacted copy is checked before it replaces
- * the store.
+ * Reduces the store of a data directory to its contents. LMDB reuses the space of deleted records, but never returns
+ * it to the disk. No server may run. The compacted copy is checked before it replaces the store.
  */
 import { statSync } from 'node:fs';
 import { chown, mkdir, rename, rm } from 'node:fs/promises';

@@ -11,14 +11,17 @@ import { errorNameOf } from '#src/base/errors/system-error.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 const ZEROS = Buffer.alloc(CHUNK_BYTES);
-/** Longer paths are left out: with the directory of a backup, or of a restored tree, the system would not take them. */
+/**
+ * Longer paths are left out: together with the directory of a backup, or of a restored tree, they would be too long
+ * for the system.
+ */
 const MAX_PATH_BYTES = 3072;
 /** Deeper folders are left out, because each level takes a file descriptor. */
 const MAX_DEPTH = 256;
 /**
- * The bytes of holes (parts of sparse files without a block on the disk) that a copy reads for one workspace, in addition to
- * `MAX_HOLE_SHARE` times the bytes of its blocks, which allows for file systems that compress. Sparse files take no quota, whatever
- * their size, and a copy has to read them whole.
+ * The most bytes of holes that a copy reads for one workspace. (A hole is a part of a sparse file that has no block
+ * on the disk.) `MAX_HOLE_SHARE` times the bytes of the blocks is allowed in addition, because some file systems
+ * compress. A copy has to read sparse files as a whole, and the quota does not count their holes.
  */
 const MAX_HOLE_BYTES = 64 * 1024 ** 3;
 const MAX_HOLE_SHARE = 16;
@@ -32,7 +35,7 @@ export interface CopiedFile {
   readonly path: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** The permission of the owner that matters: whether the file can be executed. */
+  /** Whether the owner may execute the file. Other permissions are not kept. */
   readonly executable: boolean;
   /** The time of its last change of content, in milliseconds since 1970. */
   readonly modifiedMs: number;
@@ -220,7 +223,7 @@ export async function hasLinked(path: string, target: string): Promise<boolean> 
   }
 }
 
-/** Returns the bytes of the files in a copy. A file with several names counts once. */
+/** Returns the bytes of the files in a copy. A file with several names is counted once. */
 export function sizeOf(files: readonly CopiedFile[]): number {
   return files.reduce((sum, { bytes, sameAs }) => (sameAs === undefined ? sum + bytes : sum), 0);
 }

@@ -55,8 +55,8 @@ export interface AddedIncrement {
 }
 
 /**
- * Adds increments to one backup's chain, whose end it knows. The chain has one writer; concurrent additions by a second writer are
- * discarded.
+ * Adds increments to the chain of one backup, and knows the end of the chain. A chain has one writer: an addition is
+ * discarded if another writer has added something meanwhile.
  */
 export class ChainWriter {
   readonly #options: ChainWriterOptions;
@@ -90,7 +90,7 @@ export class ChainWriter {
     }
   }
 
-  /** Whether the store continues the last increment, and there is room for another one. */
+  /** Whether the store continues the last increment, and the limits allow another one. */
   get canGrow(): boolean {
     const room = Math.max(this.#baseBytes, MIN_ROOM_BYTES);
     return this.#count < MAX_INCREMENTS && this.#addedBytes <= room && this.isContinued;
@@ -106,8 +106,8 @@ export class ChainWriter {
   }
 
   /**
-   * Adds an increment when something has changed. Resolves with it once it is on disk; undefined when nothing has changed. It appears as
-   * a whole or not at all.
+   * Adds an increment when something has changed. Resolves with the increment once it is on disk; with undefined when
+   * nothing has changed. It appears as a whole or not at all.
    */
   async add(): Promise<AddedIncrement | undefined> {
     const { directory, dataDir, store } = this.#options;

@@ -2,10 +2,10 @@
  * Decides whether a store continues the state in a backup: only then do the pages of later transactions, applied to
  * that state, give the present store.
  *
- * Before each copy and each increment the server writes a new random mark into the store, and the manifest names it. A
- * store that was set back, with its disk for instance, has an older mark. A data file that was replaced (compacted,
- * restored, copied) numbers its pages or transactions differently and may have the mark, so the manifest also names the
- * file itself.
+ * Before each copy and each increment the server writes a new random mark into the store, and the manifest names it.
+ * A store that was set back, for instance together with its disk, has an older mark. A data file that was replaced
+ * (compacted, restored, copied) may have the mark, but numbers its pages or transactions differently. So the manifest
+ * also names the file itself.
  */
 import { randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
@@ -43,7 +43,7 @@ export async function markStore(store: Store, follows: string | null = null): Pr
   return mark;
 }
 
-/** Returns the lineage of the state that a copy of the store in the directory `path` has, whose last transaction is given. */
+/** Returns the lineage of a copy of the store in the directory `path`. `transaction` is the last one in the copy. */
 export function lineageOf(path: string, mark: string, transaction: bigint): Lineage {
   return { mark, ...fileOf(path), transaction: Number(transaction) };
 }

@@ -1,6 +1,7 @@
 /**
- * The part of a backup that concerns kernel nodes: the list of enrolled nodes, and the authority that certifies them. With another
- * authority every node would need a new invitation. Its private key is sealed, because a backup must not be enough to become a node.
+ * The part of a backup that concerns kernel nodes: the list of enrolled nodes, and the authority that certifies them.
+ * With another authority every node would need a new invitation. Its private key is sealed, so that a person who has
+ * only a backup cannot join a node.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
@@ -10,12 +11,12 @@ import type { CopiedFile } from './file-copy.ts';
 
 /** The folder of these files, in a data directory and in a backup. */
 export const NODES_FOLDER = 'nodes';
-/** The names under which a backup has them. */
+/** The names of these files in a backup. */
 export const NODES_FILES = ['enrolled.json', 'authority.sealed'] as const;
 
 /** Seals a text, so that only the keyring of the server opens it. Throws when the keyring cannot be read. */
 export interface Sealing {
-  /** Returns the id of the key that seals. */
+  /** Returns the id of the key that `seal` uses. */
   readonly keyId: () => string;
   readonly seal: (text: string) => string;
 }

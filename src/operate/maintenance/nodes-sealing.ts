@@ -5,7 +5,10 @@ import type { Sealing } from './nodes-copy.ts';
 
 const PURPOSE = 'authority of kernel nodes';
 
-/** Returns the seal of the keyring at `path`, which is read each time, because its active key changes. */
+/**
+ * Returns the seal that uses the keyring at `path`. The keyring is read for each use, because its active key may
+ * change.
+ */
 export function sealingOf(path: string): Sealing {
   return {
     keyId: () => readKeyring(path).active,

@@ -6,7 +6,10 @@ import { type Meta, metaOf, type PageOverlay, StoreFile } from '#storage/disk/st
 import { type Chain, type Increment, PAGES_FILE } from './chain.ts';
 import { RUN_HEAD_BYTES } from './increment.ts';
 
-/** A place in one of the files, as one number: a chain has far fewer increments than 2^11, and a file fewer bytes than 2^42. */
+/**
+ * The number of a file and an offset in it, as one number: a chain has far fewer increments than 2^11, and a file
+ * fewer bytes than 2^42.
+ */
 const MAX_FILE_BYTES = 2 ** 42;
 const MAX_PROBLEMS = 1_000;
 

@@ -19,7 +19,7 @@ export interface RepairOptions {
   readonly dataDir: string;
   /** Only these records, as `troupe verify` names them. When absent, all damaged records. */
   readonly records?: readonly string[] | undefined;
-  /** A backup, from which records are taken as they were then. */
+  /** A backup, whose records replace the damaged ones. */
   readonly from?: string | undefined;
 }
 
@@ -49,9 +49,9 @@ interface DamagedEntry {
 }
 
 /**
- * Resolves once the repaired store is on disk; the copies of the damaged bytes are on disk before.
- * Rejects with `OperatorError`, and changes nothing, while a server uses the directory, when pages
- * of the file are damaged, and when a named record is not damaged.
+ * Resolves once the repaired store is on disk; the copies of the damaged bytes are on disk before that. Rejects with
+ * `OperatorError` while a server uses the directory, when pages of the file are damaged, and when a named record is
+ * not damaged. Then nothing is changed.
  */
 export async function repair({ dataDir, records, from }: RepairOptions): Promise<Repaired> {
   using directory = await DataDirectory.claim(dataDir, requireStoreIn);

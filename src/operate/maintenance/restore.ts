@@ -76,9 +76,9 @@ function requireEmpty(root: string): void {
 }
 
 /**
- * Creates an empty draft of the store first, because no server starts next to a draft. The draft
- * becomes the store when everything else is on disk. Files next to a draft are those of an
- * interrupted restore.
+ * Creates an empty draft of the store first: no server starts in a directory with a draft. The draft becomes the
+ * store when everything else is on disk. If there is a draft already, the files in the directory are the remains of
+ * an interrupted restore.
  */
 async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promise<void> {
   const { base, directory: from, increments } = chain;
@@ -92,7 +92,7 @@ async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promi
   await give(draft);
   await flush(storePath);
   await rm(workspaces, { recursive: true, force: true });
-  await rm(join(root, NODES_FOLDER), { recursive: true, force: true }); // the authority of another store
+  await rm(join(root, NODES_FOLDER), { recursive: true, force: true }); // left by another store
   const made = new Set<string>();
   const makeParent = async (path: string): Promise<void> => {
     for (const folder of foldersOf(dirname(path))) {
@@ -108,7 +108,7 @@ async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promi
     const place = placeOf(path);
     await makeParent(place);
     const first = sameAs === undefined ? undefined : state.files.get(sameAs);
-    // A later increment may have replaced the file under one of the two names.
+    // A later increment may have replaced the file under one of its two names.
     const isOtherName = first?.from === source && first.sha256 === sha256 && written.has(first.path);
     if (isOtherName && (await hasLinked(join(root, placeOf(first.path)), join(root, place)))) continue;
     const copy = await copyStill(join(source, place), join(root, place), executable);

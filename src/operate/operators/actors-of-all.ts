@@ -1,7 +1,6 @@
 /**
- * The actors of a workspace in all workers, for operators. Each worker has some of them in memory
- * and returns those. The first worker that is asked also returns the actors that every worker can
- * read from the store.
+ * The actors of a workspace in all workers, for operators. Each worker returns the actors that it has in memory. The
+ * first worker that is asked also returns the actors that every worker can read from the store.
  */
 
 import type { WorkspaceId } from '#src/base/ids.ts';

@@ -1,4 +1,4 @@
-/** The figures of a server of several workers for operators, which one of the workers collects from all. */
+/** The figures of a server of several workers, for operators. One of the workers collects them from all. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { RecentLines } from '#src/base/log/recent-lines.ts';
 import { mergeMetrics } from '#src/base/metrics/merged-metrics.ts';
@@ -31,7 +31,10 @@ export function observeCluster(
 ): ClusterObservation {
   const { worker, size } = cluster;
   if (size === 1) return { ...own, log: async () => ({ items: own.log() }) };
-  /** Returns a function that asks every worker, this one included, and also returns how many did not answer. */
+  /**
+   * Returns a function that asks every worker, including this one. Its result also has the number of workers that did
+   * not answer.
+   */
   const everywhere = <T>(topic: Topic, read: () => T | Promise<T>) => {
     cluster.onAsked(topic, read);
     return async () => {
@@ -63,7 +66,7 @@ export function observeCluster(
   };
 }
 
-/** Resolves with undefined when the answer takes longer than a worker may take. */
+/** Resolves with undefined when the answer takes longer than the time limit for workers. */
 async function withinWait<T>(answer: Promise<T>): Promise<T | undefined> {
   const over = new AbortController();
   const { signal } = over;
@@ -71,7 +74,7 @@ async function withinWait<T>(answer: Promise<T>): Promise<T | undefined> {
   return Promise.race([answer, limit]).finally(() => over.abort());
 }
 
-/** Returns the lines of all logs by their time, the oldest first, and no more than one log keeps. */
+/** Merges the lines of all logs by time, oldest first. Returns at most as many lines as one log keeps. */
 export function mergeLines(logs: readonly (readonly string[])[]): string[] {
   const timed = logs.flatMap((lines) => {
     let time = '';

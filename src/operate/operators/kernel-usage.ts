@@ -23,7 +23,7 @@ export interface KernelSample {
   readonly kernels: readonly KernelUsage[];
 }
 
-/** Readers within this time share a sample. */
+/** Readers that ask within this time of each other share a sample. */
 const MIN_FRESH_MS = 500;
 /**
  * A sample of many processes is shared for longer, so that reading takes at most this share of the
@@ -43,7 +43,10 @@ export class KernelSampler {
   readonly #askNodes: (() => Promise<UseOnNodes>) | undefined;
   #running: Promise<KernelSample> | undefined;
   #freshUntilMs = 0;
-  /** The processes of the kernels in the last sample, by pid and start: whether each is the first of a namespace. */
+  /**
+   * For each process of the kernels in the last sample, by pid and start: whether it is the first process of a
+   * namespace.
+   */
   #firsts = new Map<string, boolean>();
   /** Processes that are not part of a kernel: they are not read again for a while. */
   readonly #others = new Set<number>();
@@ -70,7 +73,10 @@ export class KernelSampler {
     return running;
   }
 
-  /** Resolves with the last complete sample when the processes cannot be read, as by a server without a file descriptor. */
+  /**
+   * Resolves with the last complete sample when the processes cannot be read, for example because no file descriptor
+   * is left.
+   */
   sampleOrLatest(): Promise<KernelSample> {
     return this.sample().catch(() => this.latest);
   }
@@ -80,7 +86,7 @@ export class KernelSampler {
     const all = [...this.#kernels()];
     const places = all.filter(({ node }) => node === null);
     const remote = await this.#onNodes(all.filter(({ node }) => node !== null));
-    // A process number may be used again, and a process that was made ahead may become a kernel.
+    // A process number may be used again, and a process that was forked in advance may become a kernel.
     if (beganAtMs > this.#othersUntilMs || places.some(({ pid }) => this.#others.has(pid))) {
       this.#others.clear();
       this.#othersUntilMs = beganAtMs + OTHERS_FOR_MS;
@@ -115,7 +121,7 @@ export class KernelSampler {
   }
 }
 
-/** Returns for how many milliseconds a sample is shared that took `workedMs` to read. */
+/** Returns the milliseconds for which a sample is shared if reading it took `workedMs`. */
 export function freshForMs(workedMs: number): number {
   return Math.min(Math.max(MIN_FRESH_MS, workedMs / MAX_SHARE), MAX_FRESH_MS);
 }

@@ -5,7 +5,7 @@ import type { NodeList } from '#src/contract/wire/nodes.ts';
 const LOOK_MS = 2000;
 const NONE: NodeList = { enabled: false, waiting: 0, engine: null, items: [] };
 
-/** Knows the state of the kernel nodes of some seconds ago, for warnings and metrics. */
+/** Keeps a recent state of the kernel nodes, at most some seconds old, for warnings and metrics. */
 export class NodesWatch implements Disposable {
   readonly #timer: NodeJS.Timeout | undefined;
   /** The last list. */
@@ -19,7 +19,7 @@ export class NodesWatch implements Disposable {
         (found) => {
           this.latest = found;
         },
-        () => undefined, // the process that knows the nodes does not answer, which is a warning of its own
+        () => undefined, // the process that knows the nodes does not answer; another warning says so
       );
     };
     this.#timer = setInterval(look, LOOK_MS).unref();
@@ -33,7 +33,7 @@ export class NodesWatch implements Disposable {
     const usable = items.filter(({ state }) => state === 'joined');
     const wrong = items.filter(({ problem }) => problem !== null);
     return [
-      // An engine starts nodes when a kernel waits for one.
+      // With an engine, such as Ray, having no node is usual: the engine starts one when a kernel waits for it.
       ...(usable.length > 0 || (engine !== null && waiting === 0) ? [] : [NO_NODE]),
       ...(usable.length > 0 && waiting > 0 ? [full(waiting)] : []),
       ...(engine === null || engine.problem === null ? [] : [notStarted(engine.problem)]),

@@ -56,7 +56,7 @@ export function openOperators(options: OperationsOptions, stack: AsyncDisposable
   const { log, metrics, host } = options;
   const kernels = new KernelSampler(options.kernels, options.askNodes);
   const state = stack.use(new ServerStateReader({ ...options, kernels }));
-  // A separate reader, because an interval that another reader has read would be missing here.
+  // A separate reader: each reader gets the activity since its own previous reading.
   const watched = stack.use(new ServerStateReader({ ...options, kernels }));
   const cluster = observeCluster(
     {

@@ -11,7 +11,7 @@ export interface ReadinessFacts {
   readonly warnings: readonly OperatorWarning[];
 }
 
-/** Returns whether requests may be sent to the server, and why not. */
+/** Returns whether requests may be sent to the server, with the reason if not. */
 export function readinessOf({ isLeaving, host, warnings }: ReadinessFacts): Readiness {
   if (isLeaving) return { ready: false, reason: 'The server is stopping.' };
   if (host.state === 'silent') return { ready: false, reason: 'The kernel host does not respond.' };

@@ -1,6 +1,6 @@
 /**
- * The load of the server as an event stream. It is measured once for all followers, each
- * measurement is encoded once, and nothing is measured without followers.
+ * The load of the server as an event stream. It is measured and encoded once for all followers. Nothing is measured
+ * while there are no followers.
  */
 
 import { unawaited } from '#src/base/async/unawaited.ts';
@@ -37,7 +37,7 @@ export class ServerEvents implements Disposable {
     options.stream.onEmpty(() => this.#rest());
   }
 
-  /** Attaches a subscriber, which gets the constant facts and then the load, again and again. */
+  /** Attaches a subscriber. It gets the constant facts, and then the load at each interval. */
   follow(sink: EventSink): Subscription {
     const { stream, facts } = this.#options;
     const subscription = stream.subscribe(sink, {

@@ -51,7 +51,7 @@ interface Count {
 
 interface Known {
   readonly usage: StoredUsage;
-  /** Until this time, by the monotonic clock, the count is shown without another one. */
+  /** Until this time of the monotonic clock, the count is shown and no new one begins. */
   readonly validUntilMs: number;
 }
 

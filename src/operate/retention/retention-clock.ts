@@ -1,8 +1,9 @@
 /**
- * Whether the clock of this machine can be trusted with deletions. A clock that is ahead makes everything seem too old: one start
- * with it would delete all that the settings limit. So nothing is deleted while the clock is more than two days past the last
- * sweep and the newest record, until an operator confirms the clock or the server has run for two days with it. A record that was made
- * after the clock had jumped proves nothing: between it and the last sweep there are two days without any record.
+ * Whether the clock of this machine can be trusted with deletions. A clock that is ahead makes everything seem too
+ * old: one start with it would delete all that the settings limit. So nothing is deleted while the clock is more than
+ * two days past both the last sweep and the newest record. Deletions begin again when an operator confirms the clock,
+ * or when the server has run with it for two days. A record that was made after the clock had jumped proves nothing:
+ * between it and the last sweep there are two days without any record.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { firstIdAt, timeOfId } from '#src/base/ids.ts';
@@ -15,9 +16,12 @@ import { runIndex } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 
 const HOUR_MS = 3_600_000;
-/** A clock may be this far past the last sweep and the newest record, and has to run this long when it is further ahead. */
+/**
+ * A clock that is less than this ahead of the last sweep or the newest record is trusted. One that is further ahead
+ * is trusted after the server has run with it for this long.
+ */
 const MAX_AHEAD_MS = 48 * HOUR_MS;
-/** Checks are an hour apart. A longer pause, such as a stop of the server, is not time that it has run. */
+/** Checks are an hour apart. A longer pause, such as a stop of the server, does not count as running time. */
 const MAX_RUN_MS = 2 * HOUR_MS;
 
 /** The records that have the time of their creation in their id. */
@@ -30,13 +34,16 @@ const DELETED = [...DATED.map(({ kind }) => kind), notebookVersions];
 
 export interface RetentionClockOptions {
   readonly store: Store;
-  /** Called when the clock is held for wrong, with the time since the last sweep in milliseconds; undefined when there was none. */
+  /**
+   * Called when the clock is considered wrong, with the milliseconds since the last sweep; with undefined when there
+   * was none.
+   */
   readonly onHeld: (aheadMs: number | undefined) => void;
   /** When this process started, in milliseconds since 1970. Later records have the time of the same clock, and prove nothing. */
   readonly startedAtMs?: number;
 }
 
-/** Every worker may check and confirm: the decisions are made in shared turns. */
+/** Any worker may check and confirm the clock, because the decisions are made in shared turns. */
 export class RetentionClock {
   readonly #store: Store;
   readonly #onHeld: RetentionClockOptions['onHeld'];
@@ -53,7 +60,10 @@ export class RetentionClock {
     return typeof this.#read()?.heldSince === 'number';
   }
 
-  /** Resolves with whether things may be deleted by the clock, which says `now`, once that decision is on disk. */
+  /**
+   * Resolves with whether records may be deleted by the clock, once that decision is on disk. `now` is the time of
+   * the clock.
+   */
   async check(now: number): Promise<boolean> {
     const before = this.#read();
     const needsRecords = !isTrusted(before, now) && !isStillHeld(before, now);
@@ -71,7 +81,7 @@ export class RetentionClock {
     return mayDelete;
   }
 
-  /** Trusts the clock, which says `now`. Resolves once that is on disk. */
+  /** Trusts the clock, whose time is `now`. Resolves once that is on disk. */
   async confirm(now: number): Promise<void> {
     this.#store.decide(() => this.#store.write((tx) => tx.put(retentionClock, trusted(now), SYSTEM)));
     await this.#store.durable();
@@ -82,8 +92,8 @@ export class RetentionClock {
   }
 
   /**
-   * Resolves with whether the newest of all records that are older than this process is recent, and no two days without a record are
-   * between it and the last sweep, if there was one.
+   * Looks at records that are older than this process. Resolves with `recent` if the newest of them is recent, and
+   * there is no gap of two days between the records since the last sweep.
    */
   async #ageOfRecords(now: number, sweptAt: number | null | undefined): Promise<Age> {
     const until = Math.floor(Math.min(now, this.#startedAtMs));
@@ -97,7 +107,10 @@ export class RetentionClock {
     return 'recent';
   }
 
-  /** Resolves with the time of the newest record of that time, the end excluded. Reads two keys of each workspace. */
+  /**
+   * Resolves with the time of the newest record in this interval, whose end is excluded. Reads two keys of each
+   * workspace.
+   */
   async #newestWithin(fromMs: number, toMs: number): Promise<number | undefined> {
     let newest: number | undefined;
     for await (const partition of this.#partitions())
@@ -144,13 +157,13 @@ function trusted(now: number): RetentionClockRecord {
   return { trustedAt: now, heldSince: null, checkedAt: now, ranMs: 0 };
 }
 
-/** Returns whether the clock is near the last sweep. A clock that was put right is, too. */
+/** Returns whether the clock is near the last sweep, as it is after it was corrected. */
 function isTrusted(state: RetentionClockRecord | undefined, now: number): boolean {
   if (state === undefined || state.trustedAt === null || isStillHeld(state, now)) return false;
   return now - state.trustedAt <= MAX_AHEAD_MS;
 }
 
-/** Returns whether the clock was held for wrong and has not been put back since. */
+/** Returns whether the clock was considered wrong and was not corrected since. */
 function isStillHeld(
   state: RetentionClockRecord | undefined,
   now: number,

@@ -73,15 +73,15 @@ export class Retention implements Disposable {
     this.start();
   }
 
-  /** Whether the settings let everything stay. */
+  /** Whether the settings delete nothing. */
   get #isEmpty(): boolean {
     const { keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays } = this.#options.settings;
     return [keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays].every((days) => days === 0);
   }
 
   /**
-   * Deletes all that is too old now, unless the clock cannot be trusted. Resolves at once when a sweep is under way. The whole
-   * sweep goes by one time: the clock may be changed while it lasts.
+   * Deletes everything that is too old now, unless the clock cannot be trusted. Resolves at once when a sweep is
+   * under way. The whole sweep uses one time, because the clock may be changed meanwhile.
    */
   async sweep(): Promise<void> {
     if (this.#isSweeping) return;

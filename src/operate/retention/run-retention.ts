@@ -1,6 +1,6 @@
 /**
- * Deletes runs and outputs whose retention time is over. Each step is one small commit. Each of several workers deletes the runs
- * of the notebooks and conversations that are at home in it, and skips the others.
+ * Deletes runs and outputs whose retention time is over. Each step is one small commit. In a server of several
+ * workers, each deletes only the runs of notebooks and conversations whose home it is.
  */
 import { firstIdAt, type WorkspaceId } from '#src/base/ids.ts';
 import type { RunKind } from '#src/contract/wire/run.ts';
@@ -17,7 +17,7 @@ const MAX_RUNS = 20;
 const MAX_SESSIONS = 20;
 const KINDS: readonly RunKind[] = ['notebook', 'agent'];
 
-/** The cursor where the deletion of outputs resumes: the runs of one kind after those of a session. */
+/** The cursor where the deletion of outputs resumes: after the runs of this kind in this session. */
 export interface OutputsCursor {
   readonly kind: RunKind;
   readonly after: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * Deletes earlier versions of notebooks whose retention time is over. Each step is one small commit. Each of several workers deletes
- * those of the notebooks that are at home in it, and skips the others.
+ * Deletes earlier versions of notebooks whose retention time is over. Each step is one small commit. In a server of
+ * several workers, each deletes only the versions of notebooks whose home it is.
  */
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { notebookVersionContents, notebookVersions } from '#storage/records/notebooks.ts';

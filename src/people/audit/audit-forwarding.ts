@@ -1,7 +1,8 @@
 /**
- * Forwards the audit of all workspaces to a receiver. The store is the buffer, and the id of each workspace's last forwarded entry
- * is stored, so nothing is lost across a restart or while the receiver is down, as long as the audit keeps it. Memory holds one
- * batch. An entry may arrive twice after a crash; its id identifies it. In a server of several workers one worker forwards.
+ * Forwards the audit of all workspaces to a receiver. The store is the buffer, and it has the id of each workspace's
+ * last forwarded entry. So no entry that the audit still keeps is lost by a restart, or while the receiver is down.
+ * Memory holds one batch. An entry may arrive twice after a crash; its id identifies it. In a server of several
+ * workers one worker forwards.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -75,8 +76,9 @@ export class AuditForwarding implements AsyncDisposable {
   }
 
   /**
-   * Forwards one batch of each workspace that has entries: a workspace whose entries arrive faster than the receiver takes them
-   * must not delay the entries of others, which would be deleted in the end. Resolves with whether a workspace has more.
+   * Forwards one batch of each workspace that has entries: a workspace whose entries arrive faster than the receiver
+   * takes them must not delay the entries of others, because delayed entries are deleted in the end. Resolves with
+   * whether a workspace has more.
    */
   async #forwardRound(): Promise<boolean> {
     const { store } = this.#options;
@@ -109,7 +111,7 @@ export class AuditForwarding implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
     this.#isClosed = true;
-    // A receiver that takes nothing must not hold up the end of the server.
+    // A receiver that does not respond must not delay the end of the server.
     this.#options.receiver.close();
     await this.#sweeping;
   }

@@ -14,8 +14,8 @@ export interface ForwardedEntry extends AuditEntry {
 /** Takes entries, one batch after the other. */
 export interface AuditReceiver {
   /**
-   * Resolves once the receiver has the entries, as far as its protocol confirms that. Rejects when it has not, or only
-   * some.
+   * Resolves once the receiver has the entries, if its protocol confirms that, or else once they are sent. Rejects
+   * when it lacks some of them.
    */
   send(entries: readonly ForwardedEntry[]): Promise<void>;
   close(): void;

@@ -28,8 +28,8 @@ export interface AuditContext {
 }
 
 /**
- * The part of an entry about the request. An operator of the server need not be a member of the workspace in which the request is
- * noted.
+ * The part of an entry about the request. The author may be an operator of the server who is not a member of the
+ * workspace of the entry.
  */
 type AuditAuthor = Omit<AuditContext, 'principal'> & {
   readonly principal: Pick<Principal, 'workspaceId' | 'userId' | 'tokenId'>;
@@ -37,7 +37,7 @@ type AuditAuthor = Omit<AuditContext, 'principal'> & {
 
 interface NewEntry {
   readonly workspaceId: string;
-  /** `at` is the time of the id when it is absent. */
+  /** When `at` is absent, the time in the id is used. */
   readonly record: Omit<AuditRecord, 'at'> & Partial<Pick<AuditRecord, 'at'>>;
 }
 
@@ -61,7 +61,7 @@ function matches(record: AuditRecord, { userId, action, target }: AuditQuery): b
 /** The most entries of each kind in a workspace. */
 export const MAX_CHANGES = 20_000;
 export const MAX_QUERIES = 10_000;
-/** How far the number of entries may exceed its limit, so that many are removed at a time. */
+/** The number of entries may exceed its limit by this many, so that many are removed at a time. */
 const SLACK = 500;
 
 /** Entries of each kind that are deleted in one commit. */

@@ -36,7 +36,7 @@ interface Tally {
 }
 
 const WRITE_MS = 1_000;
-/** How many different queries are held in that second; beyond this they are written at once. */
+/** The most different queries that wait for the next write. When there are more, they are written at once. */
 const MAX_TALLIES = 1_000;
 
 export class QueryAudit implements Disposable {

@@ -32,7 +32,7 @@ interface ValidToken {
   readonly expiresAtMs: number;
 }
 
-/** How often the use of a session is stored, at most, within its idle time. */
+/** The most writes of a session's last use within its idle time. */
 const NOTES_WHILE_IDLE = 20;
 
 /** How long a person's session stays valid while the identity provider does not answer. */
@@ -113,7 +113,10 @@ export class Authenticator implements Auth {
     store.write((tx) => tx.put(sessionUses, { usedAtMs }, SYSTEM, tokenId));
   }
 
-  /** Returns the present role of an earlier caller; undefined without a valid token or a membership. */
+  /**
+   * Returns the present role of an earlier caller; undefined when its token is no longer valid or its membership has
+   * ended.
+   */
   #roleNow({ tokenId, userId, workspaceId }: Principal): Role | undefined {
     return this.#isValidNow(tokenId) ? this.#memberNow(workspaceId, userId)?.role : undefined;
   }
@@ -157,8 +160,8 @@ export class Authenticator implements Auth {
   }
 
   /**
-   * Returns a function that returns whether a caller would be admitted now and may do an action. A caller whose record is damaged
-   * is not admitted. The function caches its look-ups, so use it at once and do not keep it.
+   * Returns a test for callers: would the caller be admitted now, and may it do an action? A caller whose record is
+   * damaged is not admitted. The function caches its look-ups, so use it at once and do not keep it.
    */
   createRevalidator(): (caller: Caller | undefined, action?: string) => boolean {
     const known = new Map<Principal, Role | undefined>();
@@ -201,7 +204,7 @@ export class Authenticator implements Auth {
     const cached = this.#known.find(tokenId, workspaceId);
     const isCurrent = cached !== undefined && cached.expiresAtMs > this.#identity.nowMs();
     const caller = isCurrent ? cached : this.#lookHolder(tokenId, workspaceId);
-    if (caller.isSession) this.#noteUse(tokenId); // a session is in use while a page that it opened is
+    if (caller.isSession) this.#noteUse(tokenId); // the use of a page counts as use of the session that opened it
     return caller.principal;
   }
 
@@ -270,7 +273,7 @@ export class Authenticator implements Auth {
     if (tokenId === undefined || record === undefined) throw unauthenticated();
     const expiresAtMs = this.#expiryOf(tokenId, record);
     if (expiresAtMs <= this.#identity.nowMs()) throw unauthenticated();
-    // A token ends with the workspace that it is bound to.
+    // A token is no longer valid once the workspace to which it is bound is deleted.
     const { workspaceId } = record;
     if (workspaceId !== null && !workspaceExists(store, workspaceId)) throw unauthenticated();
     return { tokenId: tokenId as TokenId, record, expiresAtMs };
@@ -284,8 +287,8 @@ export class Authenticator implements Auth {
   }
 
   /**
-   * Returns the membership like `#member`, but undefined when its record is damaged: the rights are then unknown, and an error
-   * would stop the check of the remaining callers.
+   * Returns the same as `#member`, but undefined when the record is damaged. The rights are then unknown, and an
+   * error would stop the check of the remaining callers.
    */
   #memberNow(workspaceId: string, userId: string): MemberRecord | undefined {
     return unlessDamaged(() => this.#member(workspaceId, userId));

@@ -51,7 +51,7 @@ interface Credentials {
 export async function bootstrap(options: BootstrapOptions): Promise<Bootstrapped> {
   const { identity, dataDir, token, workspaceId } = options;
   const { store } = identity;
-  // Only the keys are looked up, because a damaged bootstrap record also shows an earlier start.
+  // Only the key is looked up, because even a damaged bootstrap record shows an earlier start.
   if (store.has(bootstrapRecord, SYSTEM)) {
     const isKnown = token === undefined || store.has(tokenHashes, SYSTEM, tokenHash(token.reveal()));
     return { kind: 'existing', ignored: !isKnown };

@@ -1,7 +1,7 @@
 /**
- * The sessions of people in browsers. A person signs in with an access token, which is exchanged for a session with the same
- * rights. The session's secret is in a cookie and is stored as a hash only. A session is stored like a token, so the end of a
- * session stops everything that the end of a token would stop.
+ * The sessions of people in browsers. A person signs in with an access token, which is exchanged for a session with
+ * the same rights. The session's secret is in a cookie and is stored as a hash only. A session is stored like a
+ * token, so its end stops everything that the end of a token would stop.
  */
 
 import type { TokenHolder } from '#src/base/caller/principal.ts';
@@ -31,7 +31,7 @@ export const MAX_SESSIONS_PER_USER = 50;
 /** The scopes of people who sign in with the identity provider: all scopes for a workspace. */
 const PERSON_SCOPES: readonly Scope[] = ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage'];
 
-/** The most workspaces of a user in which the start and the end of a session are noted. */
+/** The start and the end of a session are noted in the audit of at most this many workspaces of the user. */
 const MAX_NOTED_WORKSPACES = 20;
 
 /** The lifetimes of sessions, in seconds. */
@@ -63,8 +63,9 @@ export class BrowserSessions {
   }
 
   /**
-   * Begins a session for the holder of an access token. Call it in a shared turn. Throws `invalid_request` for the holder of a
-   * session, and `no_workspace` for a user who is not a member of any workspace that the token can enter.
+   * Begins a session for the holder of an access token. Call it in a shared turn. Throws `invalid_request` for the
+   * holder of a session. Throws `no_workspace` when the user is not a member of any workspace that the token can
+   * enter.
    */
   begin({ tokenId, userId }: TokenHolder): BegunSession {
     const { store } = this.#identity;
@@ -132,8 +133,9 @@ export class BrowserSessions {
   }
 
   /**
-   * Ends all sessions of the user at once, including this one. A session that is bound to a workspace ends only sessions bound to
-   * the same workspace, because a session with fewer rights must not manage one with more. Throws like `end`.
+   * Ends all sessions of the user at once, including this one. A session that is bound to a workspace ends only
+   * sessions that are bound to the same one: a session with fewer rights must not manage one with more. Throws like
+   * `end`.
    */
   endAll(holder: TokenHolder): void {
     const { store } = this.#identity;
@@ -179,6 +181,6 @@ export class BrowserSessions {
 
   #remove(tx: Transaction, userId: string, id: string): void {
     removeToken(tx, id);
-    tx.remove(userSessions, SYSTEM, userId, id); // also when the record is damaged
+    tx.remove(userSessions, SYSTEM, userId, id); // goes even when the token's record is damaged
   }
 }

@@ -1,7 +1,8 @@
 /**
- * Sign-ins of command lines: a person confirms one in a browser, and the command line then gets an access token of that person (RFC
- * 8628, served by this server itself). The program has a secret with which it asks for the outcome; the person types a short code.
- * Both are stored as hashes and looked up by them, so the time of no comparison depends on a secret.
+ * Sign-ins of command lines: a person confirms one in a browser, and the command line then gets an access token of
+ * that person (RFC 8628, served by this server itself). The program has a secret with which it asks for the outcome;
+ * the person types a short code. Both are stored and looked up by their hashes, so the duration of a comparison
+ * reveals nothing about a secret.
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Principal } from '#src/base/caller/principal.ts';
@@ -35,7 +36,7 @@ const TOKEN_DAYS = 90;
 /** The scopes of the token, without those that the person lacks. */
 const SCOPES: readonly Scope[] = ['workspaceRuntime:connect', 'datasource:read', 'workspace:manage'];
 
-/** A program that asks. */
+/** The program that waits for a sign-in. */
 export interface Asking {
   /** The name of the program's machine, which the program has sent. */
   readonly machine: string;

@@ -5,7 +5,7 @@ import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { Authenticator } from './authenticator.ts';
 import { tokenHash } from './token-secret.ts';
 
-/** The one stream that a ticket opens: its session, and the action that following it requires. */
+/** The one stream that a ticket opens: its session, and the action for which the caller needs permission. */
 export interface TicketPurpose {
   readonly action: string;
   readonly sessionId: string;
@@ -27,10 +27,10 @@ const RANDOM_BYTES = 32;
 const MAX_PER_TOKEN = 100;
 
 /**
- * Tickets for event streams, because a browser's `EventSource` sends no headers. A ticket opens one stream once, within a minute,
- * as the caller who asked for it, and only while that caller's token and membership are valid. Tickets are kept in memory, by their
- * hashes, and a restart discards them. The text of a ticket names the slot of its session, so that every worker knows which worker
- * holds the ticket.
+ * Tickets for event streams, because a browser's `EventSource` sends no headers. A ticket opens one stream once,
+ * within a minute, with the rights of the caller who asked for it. That caller's token and membership must still be
+ * valid. Tickets are kept in memory, by their hashes, and a restart discards them. The text of a ticket names the
+ * slot of its session, so every worker knows which worker has the ticket in memory.
  */
 export class EventTickets {
   readonly #authenticator: Authenticator;

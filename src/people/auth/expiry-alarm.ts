@@ -2,8 +2,9 @@
 const MAX_WAIT_MS = 60_000;
 
 /**
- * Calls `act` at each of the added times. It has a timer only while one of them is in the future, and the timer does not keep the
- * process alive. Errors of `act` go to `onFault`, because an error thrown in a timer would end the process.
+ * Calls `act` at each of the added times. There is a timer only while one of these times is in the future, and the
+ * timer does not keep the process alive. Errors of `act` go to `onFault`, because an error thrown in a timer would
+ * end the process.
  */
 export class ExpiryAlarm implements Disposable {
   readonly #act: () => void;

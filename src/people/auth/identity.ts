@@ -40,7 +40,10 @@ export class Identity {
     });
   }
 
-  /** Increases with every write, also of other workers. A value derived at another revision may be outdated. */
+  /**
+   * Increases with every write, including those of other workers. A value that was derived at another revision may be
+   * outdated.
+   */
   get revision(): number {
     return this.#revision;
   }
@@ -95,7 +98,7 @@ export class Identity {
     const announcing: Promise<void> = this.#actAfter(before, committed, act).finally(() => {
       if (this.#announcing === announcing) this.#announcing = undefined;
     });
-    announcing.catch(() => undefined); // the store and the listeners have reported it
+    announcing.catch(() => undefined); // the store or a listener has reported the failure
     this.#announcing = announcing;
   }
 

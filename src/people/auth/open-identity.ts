@@ -46,7 +46,7 @@ export interface IdentityPlane {
   readonly members: Members;
   readonly workspaces: Workspaces;
   readonly limits: WorkspaceLimits;
-  /** Sets how data of deleted workspaces is removed, and returns the object that deletes workspaces. */
+  /** Registers the removal of deleted workspaces' data, and returns the object that deletes workspaces. */
   openDeletion(removals: Removals, occupants: WorkspaceOccupants): WorkspaceDeletion;
   readonly tokens: AccessTokens;
   readonly ownAccounts: OwnAccounts;

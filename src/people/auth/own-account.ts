@@ -12,7 +12,7 @@ import {
 } from '#storage/records/identity.ts';
 import type { Identity } from './identity.ts';
 
-/** The information about itself that a caller gets before it names a workspace. */
+/** The information about the caller, which it gets before it names a workspace. */
 export class OwnAccounts {
   readonly #identity: Identity;
 

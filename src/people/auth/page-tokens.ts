@@ -43,9 +43,10 @@ const LIFE_MS: Readonly<Record<PageCredential, number>> = {
 const MAX_USED_CODES = 10_000;
 
 /**
- * The credentials of notebooks' pages. Each is for one notebook and one kind of access, and ends with the access token with which
- * the page was opened, or with its holder's membership. Credentials are signed and not stored, so a page survives a restart of the
- * server. Only the use of one-time addresses is remembered, in the notebook's home.
+ * The credentials of notebooks' pages. Each is for one notebook and one kind of access. It is valid as long as the
+ * access token with which the page was opened, and as long as the holder of that token is a member. Credentials are
+ * signed and not stored, so a page survives a restart of the server. Only the use of one-time addresses is
+ * remembered, in the notebook's home.
  */
 export class PageTokens {
   readonly #authenticator: Authenticator;
@@ -77,10 +78,9 @@ export class PageTokens {
   }
 
   /**
-   * Returns the caller who opened the page, with the present rights, and the page's access. The
-   * call uses up a one-time code. Throws `unauthenticated` when the credential is not valid for
-   * this notebook, has expired, or its access token is no longer valid, and the errors of a request
-   * by its caller.
+   * Returns the caller who opened the page, with the present rights, and the page's access. The call uses up a
+   * one-time code. Throws `unauthenticated` when the credential is not valid for this notebook, has expired, or its
+   * access token is no longer valid. Also throws the errors that a request of the caller would get.
    */
   principalOf({ kind, text, notebookId, action }: SentPageCredential, nowMs: number = Date.now()): Principal {
     const claims = this.#claimsOf(kind, text);

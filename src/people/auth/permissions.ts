@@ -53,11 +53,11 @@ const PERMISSIONS = {
   'workspace.delete': { role: 'owner', scopes: MANAGE },
   'member.read': { role: 'owner', scopes: MANAGE },
   'member.write': { role: 'owner', scopes: MANAGE },
-  // For the caller's own tokens. `AccessTokens` lets owners also see the tokens of other members.
+  // For the caller's own tokens. `AccessTokens` also shows owners the tokens of other members.
   'token.read': { role: 'viewer', scopes: MANAGE },
   'token.create': { role: 'viewer', scopes: MANAGE },
   'token.revoke': { role: 'viewer', scopes: MANAGE },
-  // The requests of the tools are checked one by one.
+  // This action only opens the endpoint: each request that a tool makes is checked for its own action.
   'mcp.call': { role: 'viewer', scopes: RUNTIME },
   'inspect.read': { role: 'owner', scopes: RUNTIME },
   // Lets the caller put any session to sleep and wake it, including sessions of other members.

@@ -57,6 +57,6 @@ export function bearerToken(header: string): string | undefined {
   const scheme = header.slice(0, 7);
   if (scheme !== 'Bearer ' && scheme.toLowerCase() !== 'bearer ') return undefined;
   const token = header.slice(7).trimStart();
-  const { length } = token; // apart from the pattern, because a count inside it cost a GET of a notebook 8 % more processor time
+  const { length } = token; // not in the pattern, where a count cost a GET of a notebook 8 % more time
   return length >= MIN_LENGTH && length <= MAX_LENGTH && PLAUSIBLE.test(token) ? token : undefined;
 }

@@ -1,4 +1,4 @@
-/** Access tokens. The token itself leaves this file once, when it is created; only its hash is stored. */
+/** Access tokens. A token itself is returned only once, when it is created; only its hash is stored. */
 
 import type { Principal } from '#src/base/caller/principal.ts';
 import type { Secret } from '#src/base/caller/secret.ts';
@@ -35,17 +35,21 @@ export class AccessTokens {
   readonly #identity: Identity;
   readonly #maxAgeMs: number;
 
-  /** New tokens expire after `maxAgeDays` at the latest; 0: never, unless a request says when. */
+  /**
+   * New tokens expire after `maxAgeDays` at the latest. 0 means no limit: a token then expires only if its request
+   * sets an expiry.
+   */
   constructor(identity: Identity, maxAgeDays = 0) {
     this.#identity = identity;
     this.#maxAgeMs = maxAgeDays === 0 ? Number.POSITIVE_INFINITY : maxAgeDays * DAY_MS;
   }
 
   /**
-   * Creates a token and returns its secret. A token for the caller is bound to the workspace if the token of the request is, and
-   * always if the caller signed in with the identity provider. A token for another member, which only an owner can create, is bound
-   * to the workspace. Throws `role_too_low`, `missing_scope` for scopes that the token of the request lacks, `not_found` for an
-   * unknown member, and `invalid_request` for an expiry in the past or beyond the longest life of tokens.
+   * Creates a token and returns its secret. A token for the caller is bound to the workspace if the token of the
+   * request is bound to it, or if the caller signed in with the identity provider. A token for another member, which
+   * only an owner can create, is bound to the workspace. Throws `role_too_low`, `missing_scope` for scopes that the
+   * token of the request lacks, `not_found` for an unknown member, and `invalid_request` for an expiry in the past or
+   * beyond the longest life of tokens.
    */
   create(
     principal: Principal,
@@ -103,9 +107,9 @@ export class AccessTokens {
   }
 
   /**
-   * Returns a token that the caller may see. A token that is bound to this workspace is visible to its user and to owners.
-   * An unbound token is visible to its user only, and only when the token of the request is unbound too: a token with
-   * fewer rights must not manage one with more.
+   * Returns a token that the caller may see. A token that is bound to this workspace is visible to its user and to
+   * owners. An unbound token is visible to its user only, and only if the token of the request is unbound, too. A
+   * token with fewer rights must not manage one with more.
    */
   #visible(principal: Principal, id: string): AccessToken | undefined {
     const record = this.#identity.store.get(accessTokenRecords, SYSTEM, id);
@@ -128,8 +132,8 @@ export class AccessTokens {
   }
 
   /**
-   * Returns whether the caller may grant the scopes for the whole server, which also allow rotating the keyring. Stores that are
-   * older than these scopes have no token with them.
+   * Returns whether the caller may grant the scopes for the whole server, which also allow rotating the keyring. In a
+   * store that is older than these scopes, no token has them.
    */
   #isOperator(principal: Principal): boolean {
     return principal.role === 'owner' && this.#isUnbound(principal);
@@ -160,7 +164,9 @@ export class AccessTokens {
     return record.workspaceId;
   }
 
-  /** Returns when the token expires; without a wish that is the end of the longest life. */
+  /**
+   * Returns the time at which the token expires. Without a requested time, it expires at the end of the longest life.
+   */
   #expiryOf({ expiresAt }: NewAccessToken): string | null {
     const latestMs = this.#identity.nowMs() + this.#maxAgeMs;
     if (expiresAt == null) return latestMs === Number.POSITIVE_INFINITY ? null : timestamp(latestMs);

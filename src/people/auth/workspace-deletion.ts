@@ -1,10 +1,12 @@
 /**
- * Deletes workspaces. The commit of a deletion removes the record without which all access is refused; members, tokens that are
- * bound to the workspace, and everything else in its partition of the store follow in bounded steps. Files are not touched.
+ * Deletes workspaces. The commit of a deletion removes the record of the workspace, without which all access is
+ * refused. Members, tokens that are bound to the workspace, and everything else in its partition of the store are
+ * then removed in bounded steps. Files are not touched.
  *
- * In a server of several workers the home of the workspace deletes it, in a shared turn: no user can delete their last two
- * workspaces at once, and no session opens meanwhile. Other workers may have its notebooks and conversations in memory. They drop
- * them before the response is sent and before anything is removed, so nothing more is written to it.
+ * In a server of several workers the home of the workspace deletes it, in a shared turn. So no user can delete their
+ * last two workspaces at once, and no session opens in the meantime. Other workers may have notebooks and
+ * conversations of the workspace in memory. They drop these before the response is sent and before anything is
+ * removed, so nothing more is written to the workspace.
  */
 
 import type { Principal } from '#src/base/caller/principal.ts';
@@ -41,11 +43,11 @@ export interface WorkspaceOccupants {
   mayBeInUse(workspaceId: WorkspaceId): Promise<boolean>;
   /** Returns whether something runs in the workspace now, in any worker. Call it in a shared turn, in which the result is exact. */
   isActive(workspaceId: WorkspaceId): boolean;
-  /** Drops everything of the workspace from the memory of this worker. */
+  /** Removes the workspace's data from the memory of this worker. */
   forget(workspaceId: WorkspaceId): void;
   /** Called once for a deleted workspace, in its home. */
   deleted(workspaceId: WorkspaceId): void;
-  /** Removes the data elsewhere that belongs to a record that is about to be removed. */
+  /** Removes the data that belongs to a record but is stored elsewhere. Called before the record is removed. */
   unlink(tx: Transaction, key: Key): void;
 }
 

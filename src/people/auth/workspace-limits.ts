@@ -91,7 +91,7 @@ export class WorkspaceLimits {
     unawaited(
       this.#settle(workspaceId).catch(() => undefined),
       'workspace-limits: the settling of limits',
-    ); // the reply waits for the same commit
+    ); // the reply waits for the commit of these limits anyway
     identity.announce('limits-changed', workspaceId);
     return this.#shown(workspaceId as WorkspaceId);
   }

@@ -4,9 +4,8 @@ import { parseError } from '@clickhouse/client';
 import { DatasourceFailure } from '../../failure.ts';
 
 /**
- * Makes the driver hand out responses as they come. It would otherwise unpack every response that
- * claims to be packed, and read errors to their end, so that a few megabytes could become
- * gigabytes.
+ * Makes the driver pass on responses unchanged. Otherwise it would decompress every response that claims to be
+ * compressed, and read errors to their end, so that a few megabytes could become gigabytes.
  */
 export const AS_IT_IS = { decompress_response_stream: false, ignore_error_response: true } as const;
 
@@ -20,8 +19,8 @@ const MAX_ERROR_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
 
 /**
- * Returns the error in the response, or `undefined` when the response is a result. Throws for a
- * packed response, because none was requested.
+ * Returns the error in the response, or `undefined` when the response is a result. Throws for a compressed response,
+ * because none was requested.
  */
 export async function errorIn({
   stream,

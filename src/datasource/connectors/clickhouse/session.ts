@@ -105,8 +105,7 @@ async function* rowsOf(
       query_id: id,
       abort_signal: signal,
       query_params: Object.fromEntries(parameters.map((value, at) => [`p${at + 1}`, sent(value)])),
-      // 2 forbids writing but allows other settings to be set. The setting itself can then no
-      // longer be changed.
+      // 2 forbids writing but allows other settings to be set. `readonly` itself can then no longer be changed.
       clickhouse_settings: readOnly ? { readonly: '2' } : hasRows ? {} : KEEPS_WRITES,
       ...AS_IT_IS,
     });
@@ -125,7 +124,10 @@ async function* rowsOf(
   }
 }
 
-/** Returns the value as the driver takes it. Bytes, of which a URL cannot hold every one, are sent as hexadecimal digits. */
+/**
+ * Returns the value in the form that the driver takes. Bytes are sent as hexadecimal digits, because a URL cannot
+ * hold all of them.
+ */
 function sent(parameter: Parameter): Exclude<Parameter, Uint8Array> {
   return parameter instanceof Uint8Array ? Buffer.from(parameter).toString('hex') : parameter;
 }

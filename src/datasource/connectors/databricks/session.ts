@@ -1,8 +1,7 @@
 /**
- * The Statement Execution API of Databricks
- * (https://docs.databricks.com/api/workspace/statementexecution). Results are links into the
- * cloud's storage. The gateway checks the host of each link, and TLS is verified. The datasource's
- * credentials are not sent there, because the links contain credentials of their own.
+ * The Statement Execution API of Databricks (https://docs.databricks.com/api/workspace/statementexecution). Results
+ * are links into the cloud's storage. The gateway checks the host of each link, and TLS is verified. The datasource's
+ * credentials are not sent to these hosts, because the links contain credentials of their own.
  */
 import type { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';

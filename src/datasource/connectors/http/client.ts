@@ -105,9 +105,9 @@ async function unzipped(bytes: Buffer): Promise<Buffer> {
 }
 
 /**
- * Returns the signal for a request that begins a statement. It does not abort with `signal`,
- * because the response names the statement to cancel. The statement is cancelled after the response
- * instead, or the guard cuts its sockets off. Throws when `signal` has already aborted.
+ * Returns the signal for a request that begins a statement. It does not abort with `signal`, because the response
+ * names the statement to cancel. Instead, the statement is cancelled after the response, or the guard destroys its
+ * sockets. Throws when `signal` has already aborted.
  */
 export function untilAnswered(signal: AbortSignal): AbortSignal {
   signal.throwIfAborted();

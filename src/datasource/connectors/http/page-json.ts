@@ -17,11 +17,11 @@ const BOUNDS: JsonBounds = {
   maxDigits: 1000,
   mayHaveLargeNames: true,
 };
-/** Names the limit, because a map or a JSON object of an honest database may exceed it. */
+/** The message names the limit, because a map or a JSON object of an honest database may exceed it. */
 const TOO_WIDE = `A value of the result is a map or an object with more than ${MAX_MEMBERS} members. Select its entries as rows, or as text.`;
 
 export interface PageOptions {
-  /** Whether integers that a double cannot hold are marked, as `markLongIntegers` does it. */
+  /** Whether integers that a double cannot hold are marked, as `markLongIntegers` does. */
   readonly marksLongIntegers?: boolean;
 }
 

@@ -41,7 +41,7 @@ export function isTedious(driver: unknown): driver is Tedious {
 }
 
 /**
- * Calls `end` when the driver cannot read the server's data, or when a listener throws on it. The
+ * Calls `end` when the driver cannot read the server's data, or when a listener throws while it gets them. The
  * driver does not listen for errors of its parser, so each of them would otherwise end the process.
  */
 export function endOnUnreadable(connection: TdsConnection, end: () => void): void {

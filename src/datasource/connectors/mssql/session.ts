@@ -16,7 +16,7 @@ import { cellOf, columnOf, type TdsColumn, typeFor } from './values.ts';
 /** A server and an account on it. */
 export interface MssqlOptions extends ServerAccount {
   readonly route: EgressRoute;
-  /** Connects to the server that the named one redirects its clients to, as Azure does. */
+  /** Connects to another server when the named one redirects its clients there, as Azure does. */
   readonly connectTo: (target: Target) => Promise<EgressRoute>;
 }
 
@@ -35,8 +35,8 @@ export async function openMssql(driver: Tedious, options: MssqlOptions): Promise
       for await (const _ of query('SELECT 1', [], { signal, readOnly: true }));
     },
     async mayWrite(signal) {
-      // The server makes this statement itself. It is not marked as read-only, because some of its
-      // words are among those that write.
+      // This statement is written by this program and not by a user. It is not marked as read-only, because some of
+      // its words are among those that write.
       for await (const { rows } of query(MAY_WRITE, [], { signal, readOnly: false }))
         for (const [answer] of rows) return answer !== 0;
       return undefined;
@@ -86,7 +86,7 @@ function connected(
       trustServerCertificate: tls !== false && !tls.rejectUnauthorized,
     },
   });
-  connection.on('error', () => {}); // the running request gets this error too
+  connection.on('error', () => {}); // the running request gets this error, too
   let category: FailureCategory | undefined;
   // The error has the server's message but not its number. This event has the number.
   connection.on('errorMessage', ({ number }: { readonly number?: unknown }) => {
@@ -108,9 +108,9 @@ function connected(
 const LOGIN_PACKET = 0x10;
 
 /**
- * Destroys the socket when the driver is about to send an unencrypted login. If the server claims
- * that it has no encryption, the driver continues without it and would send the password. Only
- * login packets begin with this byte; TLS records do not.
+ * Destroys the socket when the driver is about to send an unencrypted login. If the server claims that it has no
+ * encryption, the driver would continue unencrypted and send the password. Only login packets begin with this byte;
+ * TLS records do not.
  */
 function refusePlainLogin(socket: Socket): void {
   const write = socket.write.bind(socket);

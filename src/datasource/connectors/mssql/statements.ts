@@ -30,7 +30,7 @@ function writes(sql: string): boolean {
 /** Rights to change something: those on a database, and those on a schema or an object in it. */
 const DATABASE_RIGHTS = ['INSERT', 'UPDATE', 'DELETE', 'EXECUTE', 'ALTER', 'CONTROL', 'CREATE TABLE'];
 const OBJECT_RIGHTS = ['INSERT', 'UPDATE', 'DELETE', 'ALTER', 'CONTROL'];
-/** How many tables and views the rights are asked for: each takes the server some microseconds. */
+/** The most tables and views whose rights are checked: each takes the server some microseconds. */
 const MAX_OBJECTS = 5_000;
 
 const granted = (name: string, level: string, rights: readonly string[]) =>

@@ -33,7 +33,7 @@ export interface MysqlOptions extends ServerAccount {
  */
 const PINNED = [
   'NAMES utf8mb4 COLLATE utf8mb4_unicode_ci',
-  // the search for placeholders takes a backslash in a text as an escape, as MySQL does without the second mode
+  // without the second mode, MySQL takes a backslash in a text as an escape, and so does the search for placeholders
   "sql_mode = REPLACE(REPLACE(CONCAT(@@sql_mode, ',IGNORE_SPACE'), 'PAD_CHAR_TO_FULL_LENGTH', ''), 'NO_BACKSLASH_ESCAPES', '')",
   'autocommit = 1',
   "completion_type = 'NO_CHAIN'", // otherwise the ROLLBACK after a read-only statement begins a transaction or disconnects
@@ -106,7 +106,10 @@ function connected(
   );
 }
 
-/** Destroys the socket at a packet out of order. The driver would log a line and continue, for any number of packets. */
+/**
+ * Destroys the socket when a packet is out of order. The driver itself would only log a line for each such packet and
+ * continue.
+ */
 function rejectUnorderedPackets(connection: Connection, socket: Socket): void {
   const handle: unknown = Reflect.get(connection, 'handlePacket');
   if (typeof handle !== 'function') return;
@@ -119,7 +122,7 @@ function rejectUnorderedPackets(connection: Connection, socket: Socket): void {
   });
 }
 
-/** The largest packet. It announces that the next packet continues it. */
+/** The largest packet. A packet of this size is continued by the next one. */
 const FULL_PACKET_BYTES = 0xffffff;
 
 /**
@@ -211,7 +214,7 @@ async function* rowsOf(
       }
     });
     query.on('result', (row: unknown) => {
-      if (hasSeveral) return; // its columns are not those of the first result
+      if (hasSeveral) return; // the columns of this result are not those of the first one
       // A statement that returns no rows emits its summary, which is not a list.
       if (Array.isArray(row)) queue.push(row.map((cell, at) => (readers[at] ?? cellOf)(cell)));
       else if (typeof Object(row).affectedRows === 'number') onChanged?.(Object(row).affectedRows);
@@ -272,8 +275,8 @@ const COLUMN_TYPES = new Map<number, ColumnType>([
   [Types.TIMESTAMP, 'timestamp'],
   [Types.JSON, 'json'],
   [Types.BIT, 'bytes'],
-  // The driver parses values of both types into numbers and objects, which `cellOf` writes as JSON.
-  // Without this entry they would be bytes, because their character set is binary.
+  // The driver parses values of these types into numbers and objects, which `cellOf` writes as JSON. Without this
+  // entry they would be bytes, because their character set is binary.
   [Types.GEOMETRY, 'json'],
   [Types.VECTOR, 'json'],
 ]);
@@ -286,8 +289,9 @@ function columnOf({ name, columnType = Types.VAR_STRING, characterSet }: FieldPa
 type CellReader = (value: unknown) => Cell;
 
 /**
- * Returns the function that makes the cells of a column. With parameters, the server sends values in another protocol, in which floats have
- * other digits and fractions of seconds no zeros at their end. The cells are those that it sends without parameters.
+ * Returns the function that makes the cells of a column. With parameters, the server sends values in another
+ * protocol: floats have other digits, and fractions of seconds have no zeros at their end. The cells are always in
+ * the form without parameters.
  */
 function readerOf(field: FieldPacket): CellReader {
   const { columnType = Types.VAR_STRING, decimals } = field;
@@ -317,7 +321,7 @@ function withSecondDigits(text: string, digits: number): string {
 /** MySQL writes a FLOAT with six digits, unless its column is declared with a number of decimals. */
 const FLOAT_DIGITS = 6;
 const MAX_DECIMALS = 30;
-/** More digits than any number has that is halfway between two numbers of few digits. */
+/** A number halfway between two numbers with few digits has fewer digits than this. */
 const TAIL_DIGITS = 40;
 const HALF = '5'.padEnd(TAIL_DIGITS, '0');
 /** From here on `toFixed` writes exponents. */
@@ -335,7 +339,10 @@ function floatCell(value: number, decimals: number): number {
   return Number(even === short ? short : `${even}e${exponent}`);
 }
 
-/** Returns the rounded number, or `exact` without its tail when it is halfway and even: JavaScript rounds such a number up. */
+/**
+ * Returns the rounded number. When `exact` is halfway and its kept digits are even, these digits are returned:
+ * JavaScript would round up.
+ */
 function toEven(exact: string, rounded: string): string {
   const cut = exact.slice(0, -TAIL_DIGITS);
   return exact.endsWith(HALF) && /[02468]\.?$/.test(cut) ? cut : rounded;

@@ -1,6 +1,6 @@
 /**
- * Converts rows of PostgreSQL into the JSON that kernels read, from bytes to bytes, without creating JavaScript values:
- * creating them would be most of the work of a large result.
+ * Converts rows of PostgreSQL into the JSON that kernels read, from bytes to bytes. No JavaScript values are created,
+ * because that would be most of the work for a large result.
  */
 import { isUtf8 } from 'node:buffer';
 import type { Column, ColumnType } from '../../rows.ts';
@@ -20,7 +20,7 @@ const TRUE_LETTER = 0x74;
 const MAX_EXPANSION = 6; // `\u001f` takes six bytes for one
 const MAX_FRAMING_BYTES = 16; // brackets, a comma, quotes, and `:00` after a time zone
 /**
- * Additional bytes of a buffer, for the last row that it takes. Usual rows are shorter as JSON than as received, so most
+ * Additional bytes of a buffer, for its last row. Usual rows are shorter as JSON than as received, so most
  * results need no second buffer.
  */
 const SPARE_BYTES = 16 * 1024;
@@ -119,7 +119,7 @@ const [NULL, TRUE, FALSE, NO_MINUTES] = ['null', 'true', 'false', ':00'].map((wo
   Buffer,
 ];
 
-/** Writes some letters one by one: for so few, that is faster than a call of `Buffer`. */
+/** Writes a few letters one by one, which is faster than a call of `Buffer`. */
 function writeWord(word: Buffer, out: Buffer, place: number): number {
   for (let i = 0; i < word.length; i++) out[place + i] = word[i]!;
   return place + word.length;
@@ -132,8 +132,8 @@ for (const byte of [...DIGITS_AND_MINUS, ...Buffer.from('.eE+')]) NUMERIC[byte] 
 for (const byte of DIGITS_AND_MINUS) NUMERIC[byte] = FIRST_OF_NUMBER;
 
 /**
- * Writes a number that JSON can represent, which excludes NaN and the infinities. Returns the end
- * of the text, or 0 for another text.
+ * Writes a number that JSON can represent. Returns the end of the written text, or 0 for NaN, the infinities and any
+ * other text.
  */
 function writeNumber(bytes: Buffer, start: number, end: number, out: Buffer, place: number): number {
   if (end <= start || NUMERIC[bytes[start]!] !== FIRST_OF_NUMBER) return 0;

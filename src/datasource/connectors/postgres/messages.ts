@@ -108,8 +108,8 @@ export class PostgresMessages {
 
 /**
  * Returns whether the body of an error or a notice is whole. It consists of fields, each a letter and a
- * zero-terminated text, and one more zero byte. The driver looks for that last byte without regard to the end of the
- * message, and without the byte it would never stop.
+ * zero-terminated text, and one more zero byte. The driver looks for that last byte even beyond the end of the
+ * message. If the byte were missing, the search would never stop.
  */
 function isWholeReport(body: Buffer): boolean {
   let at = 0;

@@ -17,14 +17,17 @@ export interface PostgresChannel {
 }
 
 /**
- * A read-only transaction does not stop a superuser from running COPY TO PROGRAM, also within DO,
- * or from changing settings.
+ * A read-only transaction does not keep a superuser from changing settings, or from running COPY TO PROGRAM, even
+ * within DO.
  */
 const ONLY_READING = 'Only SELECT, WITH, VALUES, TABLE, SHOW and EXPLAIN are allowed here.';
 
 const FIRST_ROWS = 256;
 const MAX_PORTION_ROWS = 65_536;
-/** About how much is requested from the server at once. Between two portions a statement can end without a cancel. */
+/**
+ * The approximate size of the portions that are requested from the server. Between two portions a statement can end
+ * without a cancel.
+ */
 const PORTION_BYTES = 4 * 1024 * 1024;
 
 /** Yields the rows of a statement. Rejects with errors of the driver; the guard turns them into failures. */
@@ -85,8 +88,7 @@ export async function* rowsOf(
     signal.removeEventListener('abort', cancel);
     tap.discard();
     const over = finish({ client, tap }, cursor, reading, readOnly);
-    // The first error after a failure counts: the connection may be lost, so finishing can fail as
-    // well.
+    // Only the first error counts: the connection may be lost, so that finishing fails as well.
     await (isDone ? over : over.catch(() => {}));
     tap.close();
   }

@@ -31,7 +31,7 @@ const PINNED_POSTGRES = {
   intervalstyle: 'postgres',
   standard_conforming_strings: 'on', // the search for placeholders reads string literals like this
 };
-/** Redshift has none of the others, and allows at most 2 here. */
+/** Redshift has only this setting of these, and allows at most 2 for it. */
 const PINNED_REDSHIFT = { extra_float_digits: '2' };
 
 /** Opens a session. Rejects with errors of the driver and of sockets. */
@@ -52,7 +52,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Session> {
     ...(canDiscard
       ? {
           async reset() {
-            await client.query('DISCARD ALL'); // alone, because it may not be part of a transaction
+            await client.query('DISCARD ALL'); // sent alone, because it may not be part of a transaction
             await prepare();
           },
         }
@@ -82,8 +82,8 @@ async function connected(options: PostgresOptions, tls: TlsOptions | false): Pro
     port: route.port,
     user,
     database,
-    // A function, because with an empty text the driver would look for a password in its
-    // environment and files.
+    // A function, because if the password were an empty text, the driver would look for one in its environment and
+    // files.
     password: () => password,
     ssl: tls,
     stream: () => socket,

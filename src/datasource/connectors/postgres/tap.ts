@@ -85,7 +85,7 @@ export class PostgresTap {
     this.take();
   }
 
-  /** Resolves when a batch is full, or when the promise has resolved or rejected. */
+  /** Resolves when a batch is full, or when the given promise has settled. */
   async enoughOr(end: Promise<unknown>): Promise<void> {
     if (this.#bytes >= BATCH_BYTES) return;
     await new Promise<void>((resolve) => {

@@ -57,7 +57,7 @@ export async function openSnowflake(options: SnowflakeOptions): Promise<Session>
 const CATEGORIES: Readonly<Record<string, FailureCategory>> = {
   '000604': 'cancelled',
   '390201': 'database_missing', // the warehouse, database or schema does not exist, or the role may not use it
-  '390189': 'database_missing', // the same for the role
+  '390189': 'database_missing', // the role does not exist, or the account may not use it
 };
 
 /** Returns the category of an error of Snowflake, by its code. */

@@ -1,6 +1,6 @@
 /**
- * The identity provider with which people sign in: OpenID Connect with PKCE, state and nonce, by `openid-client`. This file sends
- * all requests to the provider, and loads the package for the first one.
+ * The identity provider with which people sign in. It speaks OpenID Connect with PKCE, state and nonce, by
+ * `openid-client`. This file sends all requests to the provider, and loads the package for the first one.
  */
 
 import { readFileSync } from 'node:fs';
@@ -49,12 +49,12 @@ export class PersonGone extends Error {
   override readonly name = 'PersonGone';
 }
 
-/** The provider could not be asked, or its answer proves nothing. */
+/** The provider could not be asked, or its answer does not prove who the person is. */
 export class ProviderFailure extends Error {
   override readonly name = 'ProviderFailure';
-  /** How long the provider wants not to be asked again, because it has too many requests; undefined otherwise. */
+  /** If the provider has too many requests: how long it must not be asked again. Undefined otherwise. */
   readonly pauseMs: number | undefined;
-  /** The refresh token with which the provider has already replaced the one that it got. */
+  /** The new refresh token, if the provider has already replaced the one that was sent. */
   readonly renewed: Secret | undefined;
 
   constructor(
@@ -75,7 +75,7 @@ export class ProviderFailure extends Error {
 const TIMEOUT_S = 10;
 /** The most bytes that an answer may have once it is decompressed. The library has no limit, so an endless answer would fill the memory. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
-/** How long a provider that has too many requests, and does not say more, is not asked. */
+/** The pause for a provider that has too many requests and names no pause. */
 const PAUSE_MS = 30_000;
 /** A longer pause would use up the time for which sessions continue without an answer. */
 const MAX_PAUSE_MS = 5 * 60_000;
@@ -154,8 +154,9 @@ export class IdentityProvider {
   }
 
   /**
-   * Resolves with the provider's present data about a person. Rejects with `PersonGone` when the provider no longer renews their
-   * sign-in, or refuses data about them to the token that it has just issued, and with `ProviderFailure` when it does not answer.
+   * Resolves with the provider's present data about a person. Rejects with `ProviderFailure` when the provider does
+   * not answer. Rejects with `PersonGone` when it no longer renews the sign-in, or when it refuses the person's data
+   * to the token that it has just issued.
    */
   async renew(subject: string, refreshToken: Secret): Promise<ProvenPerson> {
     const { library, config } = await this.#connect();
@@ -170,7 +171,7 @@ export class IdentityProvider {
           ? error instanceof library.ResponseBodyError && error.error === 'invalid_grant'
           : responseOf(error)?.status === 401;
       if (isRefused) throw new PersonGone('The provider renews the sign-in no more.', { cause: error });
-      // The token that was used is used up. The next attempt needs the new one.
+      // The old refresh token is used up. The next attempt needs the new one.
       const renewed = tokens?.refresh_token;
       throw failureOf(error, renewed === undefined ? undefined : new Secret(renewed));
     }
@@ -291,7 +292,7 @@ function responseOf(error: unknown): Response | undefined {
   return [response, cause].find((one) => one instanceof Response);
 }
 
-/** Returns how long a provider that has too many requests wants not to be asked; undefined when the answer is another one. */
+/** Returns the pause that an answer "too many requests" asks for; undefined for other answers. */
 function pauseAfter(response: Response | undefined): number | undefined {
   if (response === undefined) return undefined;
   const asked = response.headers.get('retry-after');

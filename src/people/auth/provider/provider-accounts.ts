@@ -39,7 +39,7 @@ export interface ProviderAccountsOptions {
   readonly settings: ProviderSettings;
 }
 
-/** Why a person whom the provider has proven cannot sign in. */
+/** The reason why a person cannot sign in although the provider has confirmed who they are. */
 class AccountRefused extends Error {
   override readonly name = 'AccountRefused';
   readonly because: 'unknown' | 'no-workspace';
@@ -84,8 +84,9 @@ export class ProviderAccounts {
   }
 
   /**
-   * Returns the user for a person, with the memberships of their groups. Call it in a shared turn. Throws `AccountRefused` when the
-   * claims name nobody, when another person is this user, and when the person is not a member of any workspace.
+   * Returns the user for a person, with the memberships of their groups. Call it in a shared turn. Throws
+   * `AccountRefused` when the claims have no name for a user, when that user belongs to another person, and when the
+   * person is not a member of any workspace.
    */
   admit(issuer: string, person: ProvenPerson): UserId {
     const { identity, settings } = this.#options;
@@ -97,7 +98,7 @@ export class ProviderAccounts {
         'unknown',
         `The user ${userId} belongs to another person of the identity provider.`,
       );
-    // Only a verified mail address proves that an owner has added this person by that name.
+    // An owner may have added this user by a mail address. Only a verified address proves that it is this person's.
     if (account === undefined && settings.oidcUserClaim !== 'email' && store.has(userRecords, SYSTEM, userId))
       throw new AccountRefused(
         'unknown',
@@ -221,7 +222,7 @@ export class ProviderAccounts {
     return true;
   }
 
-  /** Removes a membership. Returns false for the last owner's, which must stay. */
+  /** Removes a membership. Returns false and leaves it if it is that of the last owner. */
   #removed(workspaceId: string, userId: UserId): boolean {
     const { identity, members } = this.#options;
     const id = workspaceId as WorkspaceId;

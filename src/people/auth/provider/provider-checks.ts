@@ -1,6 +1,6 @@
 /**
- * Asks the identity provider regularly about everybody who has signed in with it, so that people who have left it, or a group, lose
- * their access here within a minute. One worker of a server does this.
+ * Asks the identity provider regularly about everybody who has signed in with it. So people whom the provider has
+ * removed, from a group or altogether, lose their access here within a minute. One worker of a server does this.
  */
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { Identity } from '../identity.ts';
@@ -42,14 +42,15 @@ export class ProviderChecks implements Disposable {
     this.#timer.unref();
   }
 
-  /** Asks about all people whose check is due, the longest ago first. Never rejects. */
+  /** Asks about all people whose check is due, beginning with those whose last check is oldest. Never rejects. */
   async check(): Promise<void> {
     const { identity, accounts, everyMs, isResponsible, onFault } = this.#options;
     if (this.#isAtWork || this.#isOver || this.#isPaused() || !isResponsible()) return;
     this.#isAtWork = true;
     try {
       identity.store.refresh();
-      // A provider may answer about only some of them before it has too many requests, so nobody may be asked about last every time.
+      // A provider may answer about only some people before it has too many requests. So the order must change, or
+      // the same people would never be checked.
       const due = [...accounts.active()]
         .filter(({ account }) => account.checkedAtMs + everyMs <= identity.nowMs())
         .sort((one, other) => other.account.checkedAtMs - one.account.checkedAtMs);

@@ -19,8 +19,8 @@ export interface ProviderSignInOptions {
 }
 
 /**
- * How many answers of the provider are checked at once, and how many wait: strangers can begin attempts and send answers. A client
- * has at most half of the places, and clients that wait take turns.
+ * How many answers of the provider are checked at once, and how many wait. Both are limited, because strangers can
+ * begin attempts and send answers. A client has at most half of the places, and clients that wait take turns.
  */
 const PLACES = {
   width: 8,
@@ -101,7 +101,7 @@ export class ProviderSignIn {
     try {
       return await provider.signOutUrl(accounts.tokensOf(userId).idToken, returnTo);
     } catch {
-      return undefined; // here the person is signed out in any case
+      return undefined; // the session of this server has ended in any case
     }
   }
 }
