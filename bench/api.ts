@@ -1,4 +1,4 @@
-/** The API calls that scenarios make while nothing is measured, and the request bytes of those that are measured. */
+/** The API calls that scenarios make while nothing is measured, and the bytes of requests that are measured. */
 import { Feed } from './feed.ts';
 import { decoded, type Endpoint, expected, requestBytes, Wire } from './wire.ts';
 

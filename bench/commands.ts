@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Resolves when the program has ended with 0. Rejects with its last words otherwise. */
+/** Resolves when the program has ended with code 0. Otherwise rejects with the end of its output. */
 export async function runCommand(
   program: string,
   args: readonly string[],

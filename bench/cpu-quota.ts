@@ -8,8 +8,7 @@ import { join } from 'node:path';
 /** The `cpu` controller of control groups, version 1. */
 const ROOT = '/sys/fs/cgroup/cpu';
 /**
- * A short period, so that a process that has used its part waits for milliseconds instead of tenths
- * of a second.
+ * A short period, so that a process that has used up its part waits for milliseconds and not for tenths of a second.
  */
 const PERIOD_US = 20_000;
 

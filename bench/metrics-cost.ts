@@ -1,6 +1,6 @@
 /**
- * The cost of an increment and of an observation, with our metrics and with `prom-client`. That is
- * not a dependency of the project: install it anywhere and pass the path of its folder.
+ * The cost of an increment and of an observation, with the server's own metrics and with `prom-client`. `prom-client`
+ * is not a dependency of the project: install it anywhere and pass the path of its folder.
  *
  * node dist/bench/metrics-cost.js /tmp/prom/node_modules/prom-client
  */

@@ -12,7 +12,10 @@ export interface Stage {
   server(settings?: ServerSettings): Promise<LaunchedServer>;
   /** Returns the number of samples: `full`, or in a quick run `quick` or a tenth. */
   count(full: number, quick?: number): number;
-  /** Returns for how many seconds to measure: those of the command line, or else `full`, or in a quick run `quick`. */
+  /**
+   * Returns how many seconds to measure: the number on the command line if there is one, otherwise `full`, or `quick`
+   * in a quick run.
+   */
   seconds(full: number, quick: number): number;
   /** Registers a clean-up. Clean-ups run after the scenario, in reverse order. */
   after(cleanUp: () => unknown): void;
@@ -35,7 +38,7 @@ export class Skipped extends Error {}
 /** How scenarios are performed. */
 export interface Performance {
   readonly quick: boolean;
-  /** For how many seconds scenarios measure that have no number of samples, if the command line says so. */
+  /** The seconds on the command line, if any, for scenarios that have no number of samples. */
   readonly seconds: number | undefined;
   /** The file of the server's program. */
   readonly main: string;
@@ -44,7 +47,7 @@ export interface Performance {
 /** Set while counting, which takes time of its own. */
 const COUNTING_LIMIT_S = 120;
 
-/** Runs a scenario, and counts the cost of its work. Rejects when that takes longer than its limit. */
+/** Runs a scenario, and counts the cost of its work. Rejects when the scenario takes longer than its limit. */
 export function perform(scenario: Scenario, how: Performance): Promise<readonly Measure[]> {
   const { unit, limitS } = scenario;
   return onStage(

@@ -24,7 +24,7 @@ export interface Stock {
   readonly notebooks: number;
   /** How many of the notebooks have an open session. */
   readonly sessions: number;
-  /** Number of runs in all sessions together. One of a thousand has failed. */
+  /** Number of runs in all sessions together. One in a thousand has failed. */
   readonly runs: number;
 }
 
@@ -118,7 +118,10 @@ function putSession(store: Store, places: NotebookSessionPlaces, notebookId: Not
   return environmentId;
 }
 
-/** Writes `count` more runs, in turn into the sessions of a stock, beginning with the number `from`. */
+/**
+ * Writes `count` more runs, in turn into the sessions of a data directory that was filled before. Their numbers begin
+ * with `from`.
+ */
 export function putRuns(
   store: Store,
   count: number,

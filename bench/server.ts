@@ -55,7 +55,7 @@ export async function launchServer(
       TROUPE_DATA_DIR: dataDir,
       TROUPE_PORT: String(port),
       TROUPE_LOG_LEVEL: 'warn',
-      TROUPE_WORKERS: '1', // on every machine, unless a scenario says otherwise
+      TROUPE_WORKERS: '1', // the same on every machine, unless a scenario has another value
       TROUPE_BOOTSTRAP_TOKEN: TOKEN,
       TROUPE_BOOTSTRAP_WORKSPACE: WORKSPACE,
       ...settings.environment,

@@ -1,6 +1,6 @@
 """
-Decodes a run by the client's models, by pydantic models of the same document, and in part, in turn, and prints the microseconds of
-processor time of each as JSON.
+Decodes a run in three ways in turn: by the client's models, by pydantic models of the same document, and in part.
+Prints the microseconds of processor time of each as JSON.
 
 usage: python decoding.py OPENAPI.json RUN.json ROUNDS
 """

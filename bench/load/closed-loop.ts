@@ -19,8 +19,8 @@ export interface ClosedLoop {
   /** The offset of eight digits in the request, which each request replaces by its own number. */
   readonly numberAt?: number;
   /**
-   * Counting continues until this many answers have come, for a few more seconds at most, because a
-   * slow server gives none in a short time.
+   * Counting continues until this many answers have come, but only for a few more seconds. A slow server gives few
+   * answers in a short time.
    */
   readonly leastAnswers?: number;
   /** The number of the first request; 0 when absent. */
@@ -115,7 +115,10 @@ function load(loop: ClosedLoop): void {
   }, warmUpMs);
 }
 
-/** Returns a copy with the number in it: a socket may still hold the bytes of the request before. */
+/**
+ * Returns a copy of the request with the number in it. A copy is needed, because a socket may still hold the bytes of
+ * the previous request.
+ */
 function numbered(request: Buffer, at: number, number: number): Buffer {
   const copy = Buffer.from(request);
   copy.write(String(number).padStart(8, '0'), at, 'latin1');

@@ -40,7 +40,7 @@ const OPEN_AT_ONCE = 100;
 /** How far the clocks of two processes may differ. */
 const CLOCK_DIFFERENCE_MS = 100;
 /**
- * How long stalled readers may take to reach the end of their streams. They read again at the end.
+ * How long stalled readers may take to reach the end of their streams. They read again when the measurement is over.
  */
 const CATCH_UP_MS = 2_000;
 /** At the end, how long to wait for the times of lines that the readers have not reported yet. */
@@ -74,7 +74,7 @@ export class Readers {
     this.#worker.postMessage({ countFrom } satisfies Order);
   }
 
-  /** Ends the readers and returns the received events: at least `expected`, unless those take too long. */
+  /** Ends the readers and returns the received events. Waits for at least `expected` events, but not too long. */
   async finish(expected = 0): Promise<ReadersResult> {
     const report = new Promise<ReadersResult>((resolve, reject) => {
       this.#worker.once('error', reject);

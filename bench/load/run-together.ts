@@ -16,8 +16,8 @@ export interface RunsResult {
 }
 
 /**
- * Has each session submit its next durable run when the last one has ended, until the time is over, or until each session
- * has done as many as `each`.
+ * In each session, submits the next durable run when the last one has ended. Stops when the time is over, or when
+ * each session has done as many runs as `each`.
  */
 export async function runTogether(
   sessions: readonly RunningSession[],

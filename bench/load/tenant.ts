@@ -1,7 +1,7 @@
 /**
- * A tenant that uses a server as much as it may, in a thread of its own: viewers and editors who read and change records, kernels that compute
- * and print, pages, streams that are read and streams that are not, calls by MCP, attempts to sign in, files, and conversions. It has a workspace
- * of its own and comes from an address of its own.
+ * A tenant that uses a server as much as it may, in a thread of its own. Its viewers and editors read and change
+ * records, files and pages, call MCP, try to sign in, and convert notebooks. Its kernels compute and print. Some of
+ * its streams are read and some are not. It has a workspace and an address of its own.
  */
 import { once } from 'node:events';
 import { Agent, request as send } from 'node:http';

@@ -4,14 +4,14 @@ import type { Contestant, ContestantName, Subject } from './subject.ts';
 
 /** The targets of Troupe as ratios within one run, because absolute times differ from machine to machine. */
 export interface RatioTargets {
-  /** How many times better Troupe should be than the better of the peers, as they are shipped. */
+  /** How many times better Troupe should be than the better one of the peers, with the peers' usual settings. */
   readonly peer?: number;
   /**
    * How far Troupe may be from the limit of the machine: a time may be at most this multiple of the limit, and a rate must be
    * at least this share of it.
    */
   readonly limit?: number;
-  /** Whether the 99th percentile must not be above that of the better peer. */
+  /** Whether the 99th percentile must be at most that of the better peer. */
   readonly tail?: boolean;
 }
 

@@ -11,7 +11,7 @@ import { Signals } from './signals.ts';
 import type { Contestant, Repeated, Session, Subject } from './subject.ts';
 import { WebSocketLine } from './websocket.ts';
 
-/** The members of a message that are read. */
+/** The members of a message that this client reads. */
 interface Message {
   readonly header: { readonly msg_type: string };
   readonly parent_header: { readonly msg_id?: string };
@@ -76,7 +76,7 @@ async function launch(python: string, tuned: boolean): Promise<Subject> {
   }
 }
 
-/** Returns the cookie that a browser would send: without it the server makes a new user for each request. */
+/** Returns the cookie that a browser would send: without the cookie the server makes a new user for each request. */
 async function cookieOf(port: number): Promise<string> {
   const { headers } = await fetch(`http://127.0.0.1:${port}/api`);
   return headers

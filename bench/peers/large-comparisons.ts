@@ -1,4 +1,4 @@
-/** Comparisons of large notebooks: many cells, and long ones. */
+/** Comparisons of large notebooks: with many cells, and with long cells. */
 import type { Comparison, Trial } from './comparison.ts';
 import type { Session, Subject } from './subject.ts';
 
@@ -16,7 +16,7 @@ const LARGE = {
 
 /** Cells that do not depend on each other. */
 const manyCells = (): string[] => Array.from({ length: CELLS }, (_, i) => `a${i} = ${i}`);
-/** A cell with a text of 1 MiB; the number makes it another cell. */
+/** Returns the code of a cell with a text of 1 MiB, which is different for each number. */
 const longCell = (number: number): string => `b${number} = "${'x'.repeat(LONG_CHARS)}"`;
 const longCells = (): string[] => Array.from({ length: LONG_CELLS }, (_, i) => longCell(i));
 

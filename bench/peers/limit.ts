@@ -44,7 +44,7 @@ async function launch(python: string): Promise<Subject> {
   const raw = await startRawServer(join(home, 'store'));
   const listening = once(child.stdout, 'data');
   const early = once(child, 'exit').then(() => Promise.reject(new Error('limit_kernel.py has ended.')));
-  early.catch(() => undefined); // the process also ends by a kill, for which nobody waits
+  early.catch(() => undefined); // the kill at the end rejects it, too, when no caller waits for it
   await Promise.race([listening, early]);
   return {
     pid: child.pid!,

@@ -44,7 +44,7 @@ class Launch(msgspec.Struct, kw_only=True):
 
 
 class Outbox:
-    """The queue that marimo puts its notifications into."""
+    """The queue into which marimo puts its notifications."""
 
     def __init__(self, sock):
         self.sock = sock

@@ -139,7 +139,7 @@ class MarimoServer {
     return { port: this.port, request, expect: 200, numberAt: request.indexOf('00000000') };
   }
 
-  /** Viewers have ids of their own: one with the id of the session would take it over. */
+  /** Viewers have ids of their own: a viewer with the id of the session would take over the session. */
   subscription({ file }: MarimoSession, count: number) {
     const path = `&file=${encodeURIComponent(file)}&kiosk=true`;
     const requests = Array.from({ length: count }, () =>

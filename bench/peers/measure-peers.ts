@@ -20,8 +20,9 @@ const YOUNG_AFTER_MS = 10_000;
 const YOUNG_ROUNDS = 5;
 
 /**
- * Takes all comparisons, and prints the outcome of each at its end. `main` is the file of Troupe's program. With `young`, servers are
- * started anew for each round, which begins ten seconds later, and no samples are taken before to warm them up.
+ * Takes all comparisons, and prints the outcome of each at its end. `main` is the file of Troupe's program. With
+ * `young`, servers are started anew for each round. The round begins ten seconds later, without samples that warm the
+ * servers up.
  */
 export async function measurePeers(
   comparisons: readonly Comparison[],
@@ -62,7 +63,7 @@ async function compareYoung(
   say(`${comparison.name}, young …`);
   const parts: ComparisonOutcome[] = [];
   for (let round = 0; round < (quick ? QUICK_ROUNDS : YOUNG_ROUNDS); round++) {
-    // Each round begins with another contestant, because the servers of the first contestant are youngest.
+    // Each round begins with another contestant: the servers of the first one in a round are the youngest.
     const turned = [...contestants.slice(round), ...contestants.slice(0, round)];
     parts.push(
       await withServers(turned, async (competitors) => {

@@ -62,7 +62,7 @@ export const fanOut: Comparison = {
   },
 };
 
-/** How long much output takes. */
+/** How long a large output takes. */
 export const output: Comparison = {
   name: 'output',
   title: '10 MiB are printed in lines of 1 KiB: until all of it and the end have arrived',

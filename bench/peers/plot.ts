@@ -74,7 +74,7 @@ export function plotOf({ comparison, figures }: ComparisonOutcome): string {
   return `${[...parts, '</svg>'].join('\n')}\n`;
 }
 
-/** Returns the powers of ten on the axis, with 2 and 5 times each when there are few. */
+/** Returns the marks on the axis: the powers of ten, and 2 and 5 times these when there are few. */
 function ticks(low: number, high: number): readonly number[] {
   const steps = high - low > 3 ? [1] : [1, 2, 5];
   const found: number[] = [];

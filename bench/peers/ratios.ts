@@ -3,7 +3,7 @@ import { median, spreadOf } from '../measure.ts';
 import { type ComparisonOutcome, type Figures, perRound } from './compare.ts';
 import type { ContestantName } from './subject.ts';
 
-/** A ratio, as the median of the rounds, with the least and the most of them. */
+/** A ratio: the median, the smallest and the largest value of the rounds. */
 export interface Ratio {
   readonly to: ContestantName;
   readonly value: number;

@@ -33,7 +33,7 @@ export interface Repeated {
 /** How clients follow the printed text. */
 export interface Subscription {
   readonly port: number;
-  /** The bytes that they send; they use these in turns. */
+  /** The requests that subscribers send: each takes the next one in turn. */
   readonly requests: readonly Buffer[];
   /** The id of the serving process, if that is not the subject's process. */
   readonly pid?: number;
@@ -44,9 +44,12 @@ export interface Subject {
   readonly pid: number;
   /** Milliseconds from the start of the process to its first answer. */
   readonly firstAnswerMs?: number;
-  /** Saves a notebook with these cells, and returns a function that opens a session on it, which resolves when it is ready. */
+  /**
+   * Saves a notebook with these cells. Returns a function that opens a session on it, and resolves when the session
+   * is ready.
+   */
   prepare?(codes: readonly string[]): Promise<() => Promise<Session>>;
-  /** Whether its sessions have `edit`, and run all cells in one request. */
+  /** Whether sessions of this server have `edit`, and can run all cells in one request. */
   readonly editsCells?: boolean;
   /** Writes a notebook file with these cells, and returns a function that runs it from the command line. */
   runFile?(codes: readonly string[]): Promise<() => Promise<void>>;

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 const FIN = 0x80;
 const MASKED = 0x80;
-/** Servers take any mask. This one leaves the payload as it is, so that masking costs nothing. */
+/** Servers accept any mask. A mask of zeros leaves the payload unchanged, so masking costs nothing. */
 const NO_MASK = Buffer.alloc(4);
 
 /** Returns the bytes of the request that opens a WebSocket. `headers` are whole lines. */

@@ -58,7 +58,7 @@ function write(folder: string, name: string, content: string): string {
   return path;
 }
 
-/** Returns the call tree with the time of each function's samples, without the time in which nothing was done. */
+/** Returns the call tree with the time of each function's samples, without idle time. */
 function cpuTree({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): FlameNode {
   const self = new Map<number, number>();
   for (const [i, id] of samples.entries())

@@ -111,7 +111,7 @@ async function converse(
   readers.count();
   await watch(vendor.talk());
   await later(DELIVERY_MS);
-  // Taken before the entries arrive, which repeat every token.
+  // Taken now, because the entries that arrive later repeat every token.
   const { delaysMs } = await readers.finish();
   vendor.finish();
   const polls = await api.wire();

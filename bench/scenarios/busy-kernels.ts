@@ -35,7 +35,8 @@ export const busyKernels: Scenario = {
       const label = computing === 0 ? 'nothing computes' : `${computing} kernels compute`;
       const rounds: LoopResult[] = [];
       const tookMs: number[] = [];
-      // In turns, because the system sometimes moves computing processes from one processor to the other.
+      // Both are measured in turns, because the system sometimes moves computing processes from one processor to the
+      // other.
       for (let round = 0; round < stage.count(8, 2); round++) {
         rounds.push(await runClosedLoop(gets));
         tookMs.push(...(await runRepeatedly({ api, id }, stage.count(60, 15))));

@@ -11,7 +11,7 @@ const CONNECTIONS = 8;
 const MAX_RATIO = 1.1;
 const KIB = 1024;
 
-/** The cost that watching operators cause for others. */
+/** The cost for other users when operators watch the server in consoles. */
 export const consoles: Scenario = {
   name: 'consoles',
   title:
@@ -64,7 +64,7 @@ export const consoles: Scenario = {
   },
 };
 
-/** Returns the cost of consoles in a second without other work. */
+/** Returns the cost of consoles for one second in which the server has no other work. */
 async function watched(opened: OpenedConsoles, pid: number, forMs: number) {
   const before = { ...(await opened.traffic()), cpu: cpuMs([pid]), atMs: performance.now() };
   await sleep(forMs);

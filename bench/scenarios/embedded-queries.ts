@@ -4,7 +4,7 @@ import { type Measure, spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
 import { decoded, expected, type Wire } from '../wire.ts';
 
-/** The databases, and a statement of a kind that changes nothing, for each. */
+/** The databases, and a statement for all of them, which changes nothing. */
 const KINDS = ['sqlite', 'duckdb'] as const;
 type Kind = (typeof KINDS)[number];
 const QUERY = 'select n, name from numbers where n < 10 order by n';

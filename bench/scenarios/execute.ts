@@ -5,7 +5,7 @@ import { spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
 import { expected } from '../wire.ts';
 
-/** Runs a cell again and again, followed by one subscriber. */
+/** Runs a cell again and again; one subscriber follows the runs. */
 const unit: UnitOfWork = {
   name: 'run',
   count: 400,

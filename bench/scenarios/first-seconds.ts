@@ -11,7 +11,7 @@ import { cancelOnce, LOOP } from './cancel.ts';
 /** The process that forks kernels. */
 const HOST = 'troupe-zygote';
 const FIRST_MS = 10_000;
-/** How much slower than later operations the slowest of the first seconds may be. */
+/** The slowest operation of the first seconds may take this many times as long as later ones. */
 const MOST = 1.5;
 const MAX_READY_WAIT_MS = 30_000;
 
@@ -51,7 +51,7 @@ function noTimes(): Times {
   return { open: [], run: [], cancel: [] };
 }
 
-/** Opens sessions, runs and cancels in them, one thing after the other. */
+/** Opens sessions, and makes runs and cancels in them, one after the other. */
 async function useFor({ api }: LaunchedServer, forMs: number, times: Times): Promise<void> {
   const until = performance.now() + forMs;
   const wire = await api.wire();
@@ -91,7 +91,7 @@ async function restartHost({ pid, api }: LaunchedServer): Promise<void> {
   const request = api.bytes('GET', '/readyz');
   const deadline = performance.now() + MAX_READY_WAIT_MS;
   const isReady = async () => (await wire.send(request)).status === 200;
-  while (await isReady()) await sleep(1); // the end is noticed only after a moment
+  while (await isReady()) await sleep(1); // the server notices the end of the host only after a moment
   while (!(await isReady())) {
     if (performance.now() > deadline) throw new Error('The kernel host did not come back.');
     await sleep(2);

@@ -16,7 +16,10 @@ import { cancelOnce, LOOP } from './cancel.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../server/node.js', import.meta.url));
 const KIB = 1024;
-/** The time by which a run on a node may be longer than one here, without the round trip, which takes some 0.05 ms on loopback. */
+/**
+ * A run on a node may take this much longer than a run on the server's machine. The round trip, some 0.05 ms on
+ * loopback, does not count.
+ */
 const RUN_MORE_MS = 1;
 const NODES_OF_MANY = 5;
 /** How many requests are made at once. */
@@ -28,7 +31,7 @@ const WITH_NODES = {
   TROUPE_NODES_PORT: '0',
 };
 
-/** Runs a cell on a node again and again, followed by one subscriber. */
+/** Runs a cell on a node again and again; one subscriber follows the runs. */
 const unit: UnitOfWork = {
   name: 'run on a node',
   count: 400,
@@ -46,7 +49,7 @@ const unit: UnitOfWork = {
   },
 };
 
-/** Measures kernels on nodes and kernels on the machine of the server, in turn. */
+/** Measures kernels on nodes and kernels on the server's machine, in turn. */
 export const nodes: Scenario = {
   name: 'nodes',
   title: 'Kernels on a node of this machine (loopback, TLS) beside kernels of the server itself, in turn',
@@ -231,7 +234,7 @@ async function untilJoined(api: Api, count: number): Promise<void> {
   }
 }
 
-/** Returns how much memory of the server a kernel takes, here and on a node. */
+/** Returns how much of the server's memory a kernel takes: one on the server's machine, and one on a node. */
 async function memoryOfKernels(
   unix: LaunchedServer,
   node: LaunchedServer,
@@ -255,7 +258,10 @@ async function memoryOfKernels(
   ];
 }
 
-/** Measures the time until a subscriber learns that a node is gone: killed, and silent as when its cable is pulled. */
+/**
+ * Measures the time until a subscriber learns that a node is gone: one node is killed, and one becomes silent, as if
+ * its cable were pulled.
+ */
 async function measureDeaths(stage: Stage): Promise<Measure[]> {
   const killedMs: number[] = [];
   const silentMs: number[] = [];

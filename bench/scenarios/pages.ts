@@ -113,8 +113,8 @@ async function visit(
 }
 
 /**
- * Clicks "run all stale cells" until the last output appears: the button does nothing before the
- * page is connected.
+ * Clicks "run all stale cells" until the last output appears, because the button has no effect before the page is
+ * connected.
  */
 async function runAll(page: Page, last: Locator): Promise<void> {
   const button = page.locator('[data-testid="run-button"]:not([disabled])').last();
@@ -125,8 +125,8 @@ async function runAll(page: Page, last: Locator): Promise<void> {
 }
 
 /**
- * Returns the time from the key to the new text, as the page itself sees it. The page listens before the key is pressed: it may handle
- * input before other messages. Rejects when the text stays.
+ * Returns the time from the key to the new text, measured in the page. The page starts to listen before the key is
+ * pressed, because it may handle input before other messages. Rejects when the text does not change.
  */
 async function moveTime(frame: Frame, key: string): Promise<number> {
   await frame.evaluate(`globalThis.moved = new Promise((resolve, reject) => {

@@ -23,7 +23,7 @@ export const sessionConfined: Scenario = {
     }
     const rounds = stage.count(100, 40);
     for (let round = -WARM_UP; round < rounds; round++) {
-      // The second server finds the machine as the first one left it, so the order alternates.
+      // The first server influences the figures of the second, so the order alternates.
       for (const { server, wire, readyMs } of round % 2 === 0 ? places : places.toReversed()) {
         const idle = processTree(server.pid).length;
         const ms = await readyAfter(server.api, wire);

@@ -8,7 +8,7 @@ import type { Scenario, Stage } from '../scenario.ts';
 import { expected } from '../wire.ts';
 
 const TOGETHER = 10;
-/** How many sessions are opened one after the other in how many milliseconds. */
+/** The number of sessions that are opened one after the other, and the milliseconds for all of them. */
 const STEADY = 200;
 const STEADY_MS = 10_000;
 

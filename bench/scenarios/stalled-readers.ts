@@ -12,7 +12,7 @@ const LINE_BYTES = 6_500;
 const PRINTS_A_SECOND = 100;
 const MIB = 1024 * 1024;
 
-/** Measures whether readers that take nothing disturb the others. */
+/** Measures whether readers that have stopped reading disturb the others. */
 export const stalledReaders: Scenario = {
   name: 'stalled-readers',
   title: `${READERS} readers of 0.65 MB per second, alone and together with ${READERS} stalled readers`,

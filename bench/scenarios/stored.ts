@@ -75,7 +75,7 @@ async function starts(stage: Stage, places: readonly Place[]) {
   return last;
 }
 
-/** Returns the requests by name; the same number of items is in every answer. */
+/** Returns the requests by name. The answers of both servers have the same number of items. */
 async function requestsOf(api: Api, { notebookIds, environmentIds }: Stored) {
   const get = async (path: string) => {
     const { items } = await api.call<{ items: readonly { readonly id: string }[] }>('GET', path);

@@ -19,9 +19,9 @@ const FRESH_MS = 5_000;
 const SAMPLE_EVERY_MS = 2_000;
 /** A p99 during the work of the other tenant misses the target if it is more than this many times the p99 without it. */
 const MAX_FACTOR = 5;
-/** Without settings, a kernel may have so much memory, and all unread events together. */
+/** The default limits of the memory of one kernel, and of all unread events together. */
 const [KERNEL_MIB, STREAMS_MIB] = [4096, 256];
-/** The memory of a server that is at work, without unread events. */
+/** The memory of a busy server, without its unread events. */
 const SERVER_MIB = 512;
 
 /** The names of processes that are not kernels. */
@@ -37,7 +37,7 @@ export const tenants: Scenario = {
     const seconds = stage.seconds(SECONDS, 10);
     const { api, pid } = await stage.server({ environment: { TROUPE_LOG_LEVEL: 'error' } });
     const calm = await Neighbour.open(stage, api);
-    await calm.during(stage.quick ? 2_000 : 10_000); // V8 compiles what is used
+    await calm.during(stage.quick ? 2_000 : 10_000); // lets V8 compile the code that is used
     const alone = await calm.during(Math.min(ALONE_SECONDS, seconds) * 1000);
     const tenant = await Tenant.open(api);
     stage.after(() => tenant.end());
@@ -101,7 +101,10 @@ class Neighbour {
     return neighbour;
   }
 
-  /** Sends requests at their rates, whether the ones before were answered or not; the next run begins when the last one has ended. */
+  /**
+   * Sends requests at their rates, even when earlier ones were not answered. Only runs wait: the next one begins when
+   * the last one has ended.
+   */
   async during(forMs: number): Promise<Latencies> {
     this.#leave(); // the server closes connections that were silent
     const latencies: Latencies = {

@@ -28,16 +28,16 @@ interface Subject {
   readonly serving: readonly number[];
   readonly sessions: readonly RunningSession[];
   /**
-   * The cost of a request, without quotas: a process that is stopped at the end of its quota again and again needs
-   * more.
+   * The cost of a request, without quotas, because a process needs more processor time when a quota stops it again
+   * and again.
    */
   readonly free: Figures;
   /**
-   * The same, with a load that grows with the workers, so that each of them has as much to do as a
-   * single worker has alone.
+   * The cost of a request, without quotas, under a load that grows with the number of workers. So each worker has as
+   * much work as a single worker alone.
    */
   readonly alike: Pick<Figures, 'getUs' | 'runUs'>;
-  /** With quotas: the number of requests in a second. */
+  /** The number of requests in a second, with quotas. */
   readonly limited: Figures;
 }
 
@@ -111,7 +111,10 @@ async function evenSessions(api: Api): Promise<readonly RunningSession[]> {
   return sessions;
 }
 
-/** Returns which of most workers has the session: slots are dealt out to the workers in turn. */
+/**
+ * Returns which worker has the session, in a server with the largest number of workers. Slots are given to the
+ * workers in turn.
+ */
 function placeOf({ api, id }: RunningSession): number {
   return slotOf(api.endpoint.workspaceId, id) % MOST;
 }

@@ -1,7 +1,10 @@
-/** Edits of cells, as models write them, as changes of an open notebook. */
+/** Turns edits of cells, in the form that models write, into changes of an open notebook. */
 import type { CellChange } from '#src/contract/wire/cell-changes.ts';
 
-/** An edit. `version` is that of the cell as the model has read it, so that the edit overwrites nothing that the model has not seen. */
+/**
+ * An edit. `version` is the version of the cell that the model has read. So an edit never overwrites text that the
+ * model has not seen.
+ */
 export type CellEdit =
   | { readonly type: 'create'; readonly code: string; readonly name?: string; readonly after?: string }
   | { readonly type: 'replace'; readonly cellId: string; readonly version: number; readonly code: string }

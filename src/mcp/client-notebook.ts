@@ -21,7 +21,7 @@ import { inOpenSession } from './sessions.ts';
 
 /** The longest time that one request waits for the end of a run, in seconds. */
 const MAX_WAIT_S = 60;
-/** The largest picture of a run that is read to be shown. */
+/** A larger picture of a run is not read and shown. */
 const MAX_SHOWN_ASSET_BYTES = 768 * 1024;
 const SHOWN_ASSETS = 10;
 /** The type of the last error of code that was interrupted because its time was over. */
@@ -73,7 +73,10 @@ export class ClientNotebook implements OpenNotebook {
     return found;
   }
 
-  /** Returns an output of an event with its value, or without one when the notebook shows another output by now. */
+  /**
+   * Returns the output of an event with its value. The value is missing when the notebook already shows another
+   * output.
+   */
   async #whole({ assetId, ...output }: Output): Promise<NotebookOutput> {
     if (assetId === undefined) return output;
     const { client, notebookId, signal } = this.#call;
@@ -95,18 +98,22 @@ export class ClientNotebook implements OpenNotebook {
   }
 
   /**
-   * Runs code whose names stay. The code is interrupted when the call is cancelled, and when it has taken too long. Waiting for
-   * other work on the notebook counts towards that time.
+   * Runs code; the names that it defines stay for later calls. The code is interrupted when the call is cancelled or
+   * has taken too long. Waiting for other work on the notebook counts towards that time.
    */
   async runPython(code: string): Promise<PythonResult> {
     const { client, notebookId, callId, timeoutS } = this.#call;
-    /** The time for which the call waits for other work on the notebook; the code then has the rest of it. */
+    /**
+     * The time limit of the call. Waiting for other work on the notebook uses up a part of it, and the code has the
+     * rest.
+     */
     using waiting = new Deadline(this.#call.signal, timeoutS);
     let hasTurn = false;
     const work = async () => {
       hasTurn = true;
       let limitS = waiting.leftS;
-      // The server interrupts the code and returns the text printed so far; this deadline is for everything else.
+      // When the time of the code is over, the server interrupts it and returns the text printed so far. This
+      // deadline is for everything else.
       using deadline = new Deadline(this.#call.signal, timeoutS + MAX_OTHER_S);
       const { signal } = deadline;
       try {
@@ -118,7 +125,7 @@ export class ClientNotebook implements OpenNotebook {
             timeoutS: Math.max(1, Math.ceil(limitS)),
             signal,
           };
-          limitS = waiting.leftS; // the next attempt has waited for the session
+          limitS = waiting.leftS; // the next attempt has already waited for the session
           return client.code.execute(notebookId, code, options);
         });
         const isTimedOut = result.errors.at(-1)?.type === TIMED_OUT;

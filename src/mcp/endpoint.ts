@@ -1,4 +1,7 @@
-/** The endpoint of MCP: it turns requests of clients into messages of the protocol, and loads the protocol with the first of them. */
+/**
+ * The endpoint of MCP: it turns requests of clients into messages of the protocol. The first request loads the
+ * implementation of the protocol.
+ */
 import { randomUUID } from 'node:crypto';
 import type { DatasourceQueries } from '#src/agent/tools/datasource-tools.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
@@ -32,8 +35,8 @@ export interface McpHttpRequest {
 
 const SESSION_HEADER = 'mcp-session-id';
 /**
- * A host name to use for this server. The protocol ignores it, and requests to the API stay within
- * the process.
+ * A host name to stand for this server in addresses. It is never resolved: the protocol ignores it, and requests to
+ * the API stay within the process.
  */
 const HERE = 'http://troupe.invalid';
 

@@ -29,6 +29,6 @@ export interface McpCall extends ToolCall, McpCaller {
   readonly wantsProgress: boolean;
   /** Informs the client of the progress of the call. */
   readonly report: (message: string) => void;
-  /** Collects assets that the result refers to. */
+  /** Collects the assets to which the result refers. */
   readonly links: AssetLink[];
 }

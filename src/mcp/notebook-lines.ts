@@ -10,13 +10,17 @@ interface Line {
 }
 
 /**
- * Makes calls that need the same notebook wait for each other, in their order, as parallel tool calls of a model do. Each worker has lines
- * of its own: calls in different workers meet at the session, which refuses one of them, and that call tries again.
+ * Makes calls that need the same notebook wait for each other, in their order. A model may make such calls in
+ * parallel. Each worker has lines of its own: calls in different workers meet at the session, which refuses one of
+ * them, and that call tries again.
  */
 export class NotebookLines {
   readonly #lines = new Map<string, Line>();
 
-  /** Runs the work when those before it have ended. Rejects with the signal's reason, and without running it, when that aborts first. */
+  /**
+   * Runs the work when the work before it has ended. If the signal aborts first, rejects with its reason and does not
+   * run the work.
+   */
   async pass<T>(notebook: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const line = this.#lines.get(notebook) ?? { last: Promise.resolve(), length: 0 };
     if (line.length > MAX_WAITING)

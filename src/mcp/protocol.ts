@@ -38,7 +38,7 @@ export interface McpRequest extends McpCaller {
 
 /** A request while it is carried out. */
 interface OpenRequest extends McpRequest {
-  /** The place for a content of megabytes; absent when the request reads no resource. */
+  /** The holder of a content of megabytes; absent when the request reads no resource. */
   readonly content?: LargeContent;
 }
 

@@ -39,14 +39,14 @@ export const TEMPLATES = [
   },
 ] as const;
 
-/** A longer address names nothing, and would come back in the answer. */
+/** No resource has a longer address. The address is repeated in the answer, so its length is limited. */
 const MAX_URI_CHARS = 1000;
 /** A larger content is put into the answer in slices: the SDK makes the JSON of an answer in one turn. */
 const MAX_WHOLE_BYTES = 256 * 1024;
-/** A multiple of three, so that the base64 of one piece goes on with that of the next. */
+/** A multiple of three, so that the base64 texts of the pieces can be joined. */
 const BASE64_PIECE_BYTES = 96 * 1024;
 
-/** A content of megabytes, which takes its place in the answer once the SDK has made that. */
+/** Holds a content of megabytes. It is put into the answer after the SDK has made the rest of the answer. */
 export class LargeContent {
   readonly #mark = `content ${randomUUID()}`;
   #json: readonly Uint8Array[] | undefined;
@@ -57,7 +57,7 @@ export class LargeContent {
     return this.#mark;
   }
 
-  /** Resolves with the answer with the content. */
+  /** Resolves with the answer that includes the content. */
   async putInto(response: Response, workspaceId: string): Promise<Response> {
     if (this.#json === undefined) return response;
     const [before = '', after] = (await response.text()).split(JSON.stringify(this.#mark));

@@ -1,4 +1,7 @@
-/** Reads the events of a session's stream in slices: the state of a large notebook comes in one turn, and has megabytes. */
+/**
+ * Reads the events of a session's stream in slices, because the state of a large notebook arrives in one turn and has
+ * megabytes.
+ */
 
 import { inSlices } from '#src/base/async/slices.ts';
 import { parseTrustedJson } from '#src/base/json/json-parse.ts';
@@ -34,8 +37,8 @@ export async function* sessionEvents(
 }
 
 /**
- * Returns the events that a chunk completes, in steps of up to a millisecond. `open` has the pieces of the line that the chunks before
- * have left open.
+ * Returns the events that a chunk completes, in steps of up to a millisecond. `open` has the pieces of the line that
+ * earlier chunks have left incomplete.
  */
 function* eventsIn(open: Uint8Array[], chunk: Uint8Array): Generator<undefined, StreamEvent[]> {
   const events: StreamEvent[] = [];

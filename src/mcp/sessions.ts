@@ -9,7 +9,10 @@ import type { NotebookSession } from '#src/contract/wire/session.ts';
 import type { McpCall } from './mcp-call.ts';
 
 interface SessionCall extends Pick<McpCall, 'client' | 'signal' | 'report'> {
-  /** Whether the call no longer waits for other work on the notebook. It waits for as long as its signal when this is absent. */
+  /**
+   * Returns whether the call must stop waiting for other work on the notebook. When this is absent, it waits until
+   * its signal aborts.
+   */
   readonly isWaitOver?: () => boolean;
 }
 
@@ -18,15 +21,16 @@ const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
 
 /**
- * Opens the notebook in an environment of its own, unless it is open, and resolves once its kernel is ready or at work. Rejects with the
- * refusal of the server, and with `session_failed` when the kernel does not start. Whenever it rejects, also because the signal aborts, it
- * closes what it has opened.
+ * Opens the notebook in an environment of its own, unless it is open, and resolves once its kernel is ready or at
+ * work. Rejects with the refusal of the server, and with `session_failed` when the kernel does not start. Whenever it
+ * rejects, even because the signal aborts, it closes the session and the environment that it has opened.
  */
 export async function openSession(
   { client, signal, report }: SessionCall,
   notebookId: string,
 ): Promise<NotebookSession> {
-  // The signal does not end requests that open something, because the answers have the ids with which they are closed.
+  // The signal does not end requests that open something, because their answers have the ids that are needed for
+  // closing.
   signal.throwIfAborted();
   const { environmentId } = await client.executionEnvironments.create();
   let hasOpened = false;

@@ -12,8 +12,8 @@ import type { AssetLink } from './mcp-call.ts';
 /** The most characters of a result. Clients in Python refuse a message of more than 1 MiB. */
 const MAX_RESULT_CHARS = 1_000_000;
 /**
- * The most characters of a result as data. A table that does not fit is left out; its text is in the result. So are cells: a client that
- * needs those of a large notebook reads them by their ids.
+ * The most characters of a result as data. A table that does not fit is left out; its text is in the result. Cells
+ * that do not fit are left out, too: a client that needs the cells of a large notebook reads them by their ids.
  */
 const MAX_DATA_CHARS = 256 * 1024;
 
@@ -74,7 +74,9 @@ function fitting(data: Data): Data {
   return { ...(fits(short) ? short : withShortLists(short)), isCut: true };
 }
 
-/** Makes the JSON only when it may be short enough: a count of at most four times its characters comes first. */
+/**
+ * Makes the JSON only if it may be short enough: a cheap estimate comes first, which is at most four times too high.
+ */
 function fits(data: Data): boolean {
   return isShortJson(data, 4 * MAX_DATA_CHARS) && JSON.stringify(data).length <= MAX_DATA_CHARS;
 }
@@ -86,7 +88,7 @@ function withoutTables(value: unknown): unknown {
   return Object.fromEntries(others.map(([name, member]) => [name, withoutTables(member)]));
 }
 
-/** Returns the data with the elements of their lists, from the first on, that have room together. */
+/** Returns the data with as many of the first elements of their lists as fit. */
 function withShortLists(data: Data): Data {
   let left = MAX_DATA_CHARS;
   const beginningOf = (list: readonly unknown[]) => {

@@ -47,7 +47,7 @@ const FILE_PIECE_BYTES = 15 * 1024;
 /** How long a notebook may take to open, in seconds: packages may have to be installed. */
 const OPENING_S = 300;
 
-/** Returns the tools. Calls that need a notebook to themselves wait in the notebook's line. */
+/** Returns the tools. Calls that must be alone on a notebook wait in the notebook's line. */
 export function workspaceTools(lines: NotebookLines): Tool<McpCall>[] {
   return [
     defineTool({
@@ -310,7 +310,7 @@ async function editCells(
     cellId,
     name,
     status,
-    version: versions.get(cellId), // that of this edit: the model has not read a later one
+    version: versions.get(cellId), // the version that this edit has made: the model has not read a later one
     code: cut(source, 800),
   }));
   const text = listed.map(({ cellId, status, version }) => `${cellId}: ${status}, version ${version}`);

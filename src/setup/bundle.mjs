@@ -11,8 +11,9 @@ import { digest, readStamp, writeStamp } from './stamps.mjs';
 /** The programs in `dist/server`, each with its bundle. */
 const PROGRAMS = { main: 'src/start/main.js', cli: 'src/faces/cli/main.js', node: 'src/start/node-main.js' };
 
-// The packages that every start loads, of which most consist of many modules. Others stay packages: some look for a native binary
-// next to their own files, some are optional, and a CommonJS package that is imported on demand would lose its named exports.
+// The packages that every start loads; most of them consist of many modules. Other packages are not bundled. Some
+// look for a native binary next to their own files, some are optional, and a CommonJS package that is imported on
+// demand would lose its named exports.
 const BUNDLED = /^(typebox|xstate|pino|commander|tweetnacl|@msgpack\/msgpack)(\/|$)/;
 
 const otherPackages = {
@@ -43,8 +44,8 @@ export async function bundle(root) {
 }
 
 /**
- * Modules imported on demand are part of the bundle as well, and run when they are imported: V8 compiles them no
- * earlier.
+ * Modules that are imported on demand are part of the bundle as well. V8 compiles and runs them only when they are
+ * imported.
  */
 async function bundlePrograms(root, build) {
   const present = Object.entries(PROGRAMS).filter(([, path]) => existsSync(join(root, 'dist', path)));

@@ -38,7 +38,10 @@ export function problemsIn(path, text) {
     .map(({ line, column, message }) => `${path}:${line}:${column} ${message.replace(/\s+/g, ' ')}`);
 }
 
-/** Returns the text with blanks in place of all that does not belong to a regular expression; undefined when there is none. */
+/**
+ * Returns the text with blanks in place of everything that does not belong to a regular expression; undefined when it
+ * has no regular expression.
+ */
 function expressionsOf(path, text) {
   const { program, comments, errors } = parseSync(path, text);
   if (errors.length > 0) throw new Error(`${path}: ${errors[0].message}`);
@@ -50,7 +53,7 @@ function expressionsOf(path, text) {
   const kept = [...found, ...constants, ...comments.filter(isOutside)].sort((a, b) => a.start - b.start);
   let made = '';
   for (const { start, end, before = '', after = '' } of kept) {
-    if (start < made.length) continue; // within the one before
+    if (start < made.length) continue; // within the previous place
     const blanks = blank(text.slice(made.length, start));
     made += blanks.slice(0, blanks.length - before.length) + before + text.slice(start, end) + after;
   }
@@ -58,8 +61,8 @@ function expressionsOf(path, text) {
 }
 
 /**
- * Adds the places of the literals below a node, of the calls of `RegExp`, and of the patterns of schemas. A semicolon keeps each apart
- * from those before it. The text `pattern: ` has room for a call.
+ * Adds the places of the literals below a node, of the calls of `RegExp`, and of the patterns of schemas. A semicolon
+ * separates each from the previous ones. The text `pattern: ` is long enough to be replaced by a call.
  */
 function collect(node, found) {
   if (Array.isArray(node)) {

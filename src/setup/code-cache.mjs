@@ -1,6 +1,6 @@
 // Keeps V8's compiled code of the bundled programs for their later starts (program.mjs): each program runs once, and
-// writes the code at its end (code-cache-recorder.mjs), so that it contains the functions that a start compiles when it
-// calls them. A cache that cannot be made is missing, and a start then takes longer.
+// writes its code at its end (code-cache-recorder.mjs). So the cache also contains functions that V8 compiles only
+// when a start calls them. If a cache cannot be made, a start takes longer.
 import { accessSync, chmodSync, constants, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,12 +12,15 @@ export const title = 'compiling the programs';
 
 const RECORDER = new URL('./code-cache-recorder.mjs', import.meta.url).href;
 const MAX_RUN_MS = 20_000;
-/** Runs in place of Python, which may not be installed yet: it prints nothing and ends with its standard input. */
+/**
+ * The program that runs in place of Python, which may not be installed yet. It prints nothing, and ends with its
+ * standard input.
+ */
 const SILENT_PYTHON = '#!/bin/sh\nexec cat >/dev/null\n';
 
 /**
- * Returns why the compiled code of an installed package must be written, or undefined when it fits this Node.js. It is also undefined
- * where this user cannot write it: the programs then start, more slowly.
+ * Returns why the compiled code of an installed package must be written, or undefined when it fits this Node.js. Also
+ * returns undefined where this user cannot write it: the programs then start more slowly.
  */
 export function pending(root) {
   if (readStamp(stampPath(root)) === wanted()) return undefined;
@@ -49,7 +52,7 @@ export async function writeCodeCaches(root) {
   }
 }
 
-/** Starts a server on an empty data directory, asks it whether it lives, and ends it. */
+/** Starts a server on an empty data directory, waits until it responds, and ends it. */
 async function runServer(main, folder) {
   const python = join(folder, 'python');
   writeFileSync(python, SILENT_PYTHON);

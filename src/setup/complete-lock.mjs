@@ -35,6 +35,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const entries = Object.entries({ ...lock.packages, ...missingEntries(lock) });
   lock.packages = Object.fromEntries(entries.sort(([a], [b]) => a.localeCompare(b, 'en')));
   writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
-  // npm has noted there that the packages of the new lock file are installed, although it installed none. Set-up would believe it.
+  // In this file npm has noted that the packages of the new lock file are installed, although it installed none.
+  // Set-up would rely on that.
   rmSync(join(root, 'node_modules', '.package-lock.json'), { force: true });
 }

@@ -1,15 +1,17 @@
-// Turns references of a shared library to functions of a newer glibc into references to the functions which every glibc has.
+// Changes a shared library that refers to functions of a newer glibc, so that it refers to functions that every glibc
+// has.
 //
-// A reference has two parts: the name of the function, and the version of the library that it was linked against, which is in a table of
-// versions that the library needs. Both are changed in place. The layout of the tables is that of ELF (System V ABI, chapters 4 and 5)
-// with the versions of symbols of the Linux Standard Base (part 1, section 10.7), with 64 bits and little-endian.
+// A reference has two parts: the name of the function, and the version of glibc with which it was linked. The version
+// is in a table of the needed versions. Both are changed in place. The layout of the tables is that of ELF (System V
+// ABI, chapters 4 and 5) with the versions of symbols of the Linux Standard Base (part 1, section 10.7), with 64 bits
+// and little-endian.
 
 /** Types of sections: the symbols that the loader resolves, the number of the version of each, and the versions that are needed. */
 const [DYNAMIC_SYMBOLS, SYMBOL_VERSIONS, NEEDED_VERSIONS] = [11, 0x6fffffff, 0x6ffffffe];
 const SYMBOL_BYTES = 24;
-/** Begins the names that the headers of glibc 2.38 give to functions, such as `__isoc23_strtol` for `strtol`. */
+/** The prefix of names that the headers of glibc 2.38 give to functions, such as `__isoc23_strtol` for `strtol`. */
 const PREFIX = '__isoc23_';
-/** The first version of glibc on x86-64 and on arm64, in which its oldest functions are. */
+/** The first version of glibc on x86-64 and on arm64. It has the oldest functions. */
 const FIRST_VERSIONS = ['GLIBC_2.2.5', 'GLIBC_2.17'];
 
 /** Returns the changed library. Throws when it needs another function of the glibc `version`, such as `GLIBC_2.38`. */
@@ -34,9 +36,10 @@ export function withOlderFunctions(library, version) {
     const symbol = symbols.at + SYMBOL_BYTES * index;
     const name = nameAt(symbol);
     if (!name.startsWith(PREFIX)) throw new Error(`${name} of ${version} has no older form`);
-    bytes.writeUInt32LE(bytes.readUInt32LE(symbol) + PREFIX.length, symbol); // the older name is the rest of this one
+    bytes.writeUInt32LE(bytes.readUInt32LE(symbol) + PREFIX.length, symbol); // the older name: without the prefix
   }
-  // The entry of the newer version becomes a second one of the first version. It keeps its number, by which the symbols refer to it.
+  // The entry of the newer version becomes a second entry of the first version. It keeps the number by which the
+  // symbols refer to it.
   bytes.copy(bytes, tooNew, first, first + 4); // the hash of the name
   bytes.copy(bytes, tooNew + 8, first + 8, first + 12); // the name
   return bytes;

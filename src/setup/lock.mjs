@@ -1,6 +1,6 @@
-// Allows one set-up at a time in one installation. The lock is a listening abstract socket: taking it is atomic, and the
-// system frees it when its last holder ends. The programs that set-up runs inherit it, so that after a set-up is killed,
-// the next one waits until its npm or pip has ended.
+// Allows one set-up at a time in one installation. The lock is a listening abstract socket: taking it is atomic, and
+// the system frees it when its last holder ends. The programs that set-up runs inherit the lock. So after a set-up is
+// killed, the next one waits until the npm or pip of the first has ended.
 import { createHash } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 import { say } from './console.mjs';

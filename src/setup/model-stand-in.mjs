@@ -1,5 +1,6 @@
-// `npm run model-stand-in`: a server that speaks the protocols of OpenAI and Anthropic and answers from a script, for trying
-// agents without a key. It answers any prompt but the one below with a note that it is not a model.
+// `npm run model-stand-in`: a server that speaks the protocols of OpenAI and Anthropic and answers from a script, for
+// trying agents without a key. The script has one prompt, the one below. To any other prompt the answer is that this
+// is not a model.
 import { reporting, say } from './console.mjs';
 import { setUp } from './setup.mjs';
 

@@ -1,4 +1,5 @@
-// Runs before `npm pack`: builds the checkout, and writes the commit, which a package has no other way to know. With `--after`, removes it.
+// Runs before `npm pack`: builds the checkout, and writes the commit into a file, because a package has no Git
+// history. With `--after`, removes it.
 import { execFileSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +10,7 @@ const COMMIT = join(ROOT, 'dist', 'commit.txt');
 
 async function before() {
   await setUpPrograms();
-  // An archive without its history has no commit.
+  // A checkout without its Git history has no commit.
   if (!existsSync(join(ROOT, '.git'))) return;
   writeFileSync(COMMIT, execFileSync('git', ['-C', ROOT, 'rev-parse', 'HEAD']));
 }

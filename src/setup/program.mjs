@@ -1,9 +1,9 @@
 // Starts a bundled program. `main.js`, `cli.js` and `node.js` in `dist/server` are this file, with the name of the bundle in it.
 //
-// Reading and compiling a bundle takes longer than running it once, so the code that V8 compiled in an earlier run lies
-// next to the bundle (code-cache.mjs). When that is missing, damaged, or of another version or other flags of V8, the
-// bundle is compiled. V8 compares no source text: the name of a bundle contains a hash of it, so that no other bundle's
-// code is taken for its own.
+// Reading and compiling a bundle takes longer than running it once, so the code that V8 compiled in an earlier run
+// lies next to the bundle (code-cache.mjs). When that code is missing, damaged, or of another version or other flags
+// of V8, the bundle is compiled. V8 does not compare the source text. So the name of a bundle contains the hash of
+// its text, and the code of another bundle is never used.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -19,7 +19,7 @@ const script = new vm.Script(readFileSync(bundle, 'latin1'), {
 });
 
 export const program = { exports: {} };
-/** A script of V8 cannot import. Bundles need it for `src/setup`, which is not bundled. */
+/** A script of V8 cannot import. Bundles need imports for `src/setup`, which is not bundled. */
 const importModule = (url) => import(url);
 script.runInThisContext()(
   createRequire(import.meta.url),
@@ -31,8 +31,8 @@ script.runInThisContext()(
 await program.exports.ended;
 
 /**
- * V8 checks version, flags and length. But it would run code that a disk has damaged, and errors
- * would name files by the place of compilation.
+ * V8 itself checks version, flags and length. It would still run code that a disk has damaged, and errors would show
+ * the paths of the machine that compiled the code.
  */
 function compiledCode() {
   try {

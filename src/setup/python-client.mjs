@@ -1,5 +1,6 @@
-// Installs the Python packages with which the tests check the Python client, in an environment of their own in `.setup/python-client`, and
-// downloads those that the client needs, so that tests can install its wheel in new environments without the network. `npm run python-client` begins with this file.
+// Installs the Python packages with which the tests check the Python client, in an environment of their own in
+// `.setup/python-client`. Also downloads the packages that the client needs, so that tests can install its wheel in
+// new environments without the network. `npm run python-client` begins with this file.
 import { mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -10,7 +10,7 @@ export class SchemaTypes {
     return [...this.#declarations.values()].join('\n');
   }
 
-  /** Declares `name` as `text`, unless there is a type of this name. */
+  /** Declares the type `name` as `text`, unless there is a type with this name. */
   declare(name, text, comment = '') {
     if (!this.#declarations.has(name))
       this.#declarations.set(name, `${comment}export type ${name} = ${text};\n`);

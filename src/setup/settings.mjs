@@ -14,11 +14,14 @@ export function settingOf(variable, name, cwd = process.cwd()) {
   try {
     return JSON.parse(textOf(join(cwd, 'troupe.config.json')))[name];
   } catch {
-    return undefined; // there is none, or the server reports its fault
+    return undefined; // there is no file, or the server will report its fault
   }
 }
 
-/** Throws for a file that is missing, that is larger than the bound, or that is none, such as a pipe, which would never end. */
+/**
+ * Throws when the file is missing, larger than the limit, or not a regular file: a pipe, for example, would never
+ * end.
+ */
 function textOf(path) {
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {

@@ -16,8 +16,8 @@ export const ROOT = realpathSync(fileURLToPath(new URL('../../', import.meta.url
 const OLDEST_NODE = [20, 12];
 
 /**
- * Performs the steps that are missing, and prints each with its time. `further` are steps that depend on no other one.
- * Idempotent. Rejects with a `SetupError`.
+ * Performs the steps that are missing, and prints each with its time. `further` are steps that do not depend on
+ * others. Idempotent. Rejects with a `SetupError`.
  */
 export async function setUp(root = ROOT, further = []) {
   requireNode(process.versions.node);

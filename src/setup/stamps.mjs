@@ -1,5 +1,5 @@
-// A stamp says for which state of its sources something was made. It lies inside the directory that it describes, so it
-// is deleted with it, and it is written last, so that an interrupted step leaves none.
+// A stamp records the state of the sources from which a directory was made. It lies inside that directory, so it is
+// deleted with it. It is written last, so that an interrupted step leaves no stamp.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

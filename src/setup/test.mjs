@@ -1,7 +1,8 @@
-// `npm test`, `npm run quick` and `npm run whole`: perform the set-up, then run the tests of their tier (`test/runner/`).
-// With arguments they run only those test files or folders, such as `test/people/auth`, `test/base/config.test.ts` or
-// `test/confined/python/test_scans.py`. With `TROUPE_TEST_WORKERS=3` and no arguments they run all that can be run against a server of
-// so many workers. Arguments that begin with a hyphen are passed to the test runner of Node.js.
+// `npm test`, `npm run quick` and `npm run whole`: perform the set-up, then run the tests of their tier
+// (`test/runner/`). With arguments they run only those test files or folders, such as `test/people/auth`,
+// `test/base/config.test.ts` or `test/confined/python/test_scans.py`. With `TROUPE_TEST_WORKERS=3` and no arguments
+// they run all tests that can use a server of three workers. Arguments that begin with a hyphen are passed to the
+// test runner of Node.js.
 import * as clientGenerators from './client-generators.mjs';
 import { reporting, SetupError, say } from './console.mjs';
 import * as pythonClient from './python-client.mjs';
@@ -38,7 +39,7 @@ function selected(runner) {
   }
 }
 
-/** Returns the step so that it reports a failure, and continues: only the tests that need it fail then. */
+/** Wraps the step, so that it reports a failure and continues: only the tests that need it fail then. */
 function ifPossible(step) {
   return {
     ...step,

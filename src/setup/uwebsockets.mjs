@@ -1,8 +1,10 @@
-// The native addon of uWebSockets.js: the copy that runs, and the preparation of the one from the registry.
+// The native addon of uWebSockets.js: finds the copy that runs, and prepares the copy from the registry for older
+// systems.
 //
-// The addons of the package were linked on glibc 2.38, where the compiler replaces strtol, strtoul and sscanf by functions that read
-// binary numbers ("0b1") as well. They need nothing else that is newer than glibc 2.36. Set-up writes a copy that refers to the three
-// functions which every glibc has. The digests of both files are pinned: only known bytes are changed, and only known bytes result.
+// The addons of the package were linked on glibc 2.38. There the compiler replaces strtol, strtoul and sscanf by
+// functions that also read binary numbers ("0b1"). The addons need nothing else that is newer than glibc 2.36. Set-up
+// writes a copy that refers to the older three functions, which every glibc has. The digests of both files are
+// pinned: only known bytes are changed, and only known bytes result.
 import { createHash } from 'node:crypto';
 import {
   accessSync,
@@ -125,9 +127,8 @@ function requireDigest(bytes, wanted, what) {
 }
 
 /**
- * Returns the copy that runs: the path for `require`, and its origin in words. `named` is the copy of the setting
- * TROUPE_UWEBSOCKETS. Throws
- * when the package is missing.
+ * Returns the copy that runs: the path for `require`, and its origin in words. `named` is the path in the setting
+ * TROUPE_UWEBSOCKETS. Throws when the package is missing.
  */
 export function copyInUse(root, named) {
   if (named !== undefined) return { path: named, origin: 'named by TROUPE_UWEBSOCKETS' };

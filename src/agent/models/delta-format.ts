@@ -1,4 +1,7 @@
-/** Where the events of the vendors' protocols carry pieces of an answer's text. Other protocols are left to the AI SDK. */
+/**
+ * Finds the pieces of an answer's text in the events of the vendors' protocols. Other protocols are left to the AI
+ * SDK.
+ */
 import type { Figures } from './call-meter.ts';
 import type { ProviderName } from './model-id.ts';
 
@@ -22,7 +25,7 @@ export interface DeltaFormat {
 
 export interface NamedFigures {
   readonly figures: Figures;
-  /** Whether they are those of the whole answer. */
+  /** Whether the figures are those of the whole answer. */
   readonly areFinal: boolean;
 }
 

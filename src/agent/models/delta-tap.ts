@@ -1,7 +1,7 @@
 /**
- * Reads the event stream of an answer on its way to the AI SDK. Pieces of text, and figures of tokens, are reported as they arrive. For the SDK, whose
- * layers of streams cost some hundred microseconds for each event, they are joined into a few events for the whole answer.
- * Everything else passes unchanged and in order.
+ * Reads the event stream of an answer on its way to the AI SDK. Pieces of text, and figures of tokens, are reported
+ * as they arrive. For the SDK, the pieces are joined into a few events for the whole answer, because its layers of
+ * streams cost some hundred microseconds for each event. Everything else passes unchanged and in order.
  */
 import type { DeltaFormat, Fields, NamedFigures, Piece } from './delta-format.ts';
 
@@ -9,7 +9,10 @@ import type { DeltaFormat, Fields, NamedFigures, Piece } from './delta-format.ts
 const BOUNDARY = /\r\n\r\n|\n\n|\r\r/g;
 /** A boundary that ends in a new piece begins at most this many characters before the piece. */
 const OVERLAP = 3;
-/** The most text that is held back, so that code that counts the answer's length can still stop it. */
+/**
+ * The most text that is held back from the SDK. It is limited because later code counts the length of the answer and
+ * may stop it.
+ */
 const MAX_HELD_CHARS = 16 * 1024;
 /** The longest event that is read. A longer one passes unread. */
 const MAX_UNREAD_CHARS = 4 * 1024 * 1024;
@@ -121,6 +124,6 @@ function dataOf(event: string, from: number): Fields | undefined {
     const value: unknown = JSON.parse(event.slice(from));
     return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
   } catch {
-    return undefined; // the SDK reports the error in it
+    return undefined; // the SDK reports the error in this event
   }
 }

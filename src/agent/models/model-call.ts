@@ -46,7 +46,7 @@ export interface ModelQuestion {
 export interface ModelAnswer {
   readonly parts: readonly EntryPart[];
   readonly provider: readonly ProviderData[];
-  /** Calls that the model spelled wrongly: their errors by id. */
+  /** The errors of tool calls that the model wrote wrongly, by the ids of the calls. */
   readonly invalid: ReadonlyMap<string, string>;
   readonly usage: CallUsage;
   readonly finish: 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';
@@ -65,7 +65,7 @@ export interface AnswerLimits {
   readonly bytes: number;
 }
 
-/** Above the size of every useful answer; they stop an endless one. */
+/** These limits are above the size of every useful answer. They stop an endless one. */
 export const ANSWER_LIMITS: AnswerLimits = { chars: 1024 * 1024, blocks: 1_000, bytes: 64 * 1024 * 1024 };
 
 /** Rejects with `ModelFailure`, or with the signal's reason. */
@@ -141,7 +141,7 @@ function declared(tools: readonly ToolDeclaration[]) {
   }));
 }
 
-/** Passes on every piece of an answer once: at the tap or at the SDK, whichever delivers it first. */
+/** Passes on every piece of an answer once. Both the tap and the SDK deliver it; the first delivery counts. */
 class DeltaDeduplicator {
   readonly #tell: Readonly<Record<PieceKind, (text: string) => void>>;
   /** The number of characters that the tap has passed on and the SDK has not delivered yet. */
@@ -165,7 +165,7 @@ class DeltaDeduplicator {
   given(kind: PieceKind, text: string): void {
     const known = Math.min(this.#ahead[kind], text.length);
     this.#ahead[kind] -= known;
-    // Half of a character at either end belongs to the text before or after it.
+    // Half of a character at an end of this text belongs to the text before or after.
     if (known < text.length) this.#passOn(kind, text.slice(known));
   }
 

@@ -1,4 +1,6 @@
-/** Why a model gave no answer, in our own words: messages of providers can contain prompts and keys. */
+/**
+ * The reason why a model gave no answer, in words of this server: messages of providers can contain prompts and keys.
+ */
 
 import type { APICallError } from '@ai-sdk/provider';
 import type { Failure } from '#src/base/errors/errors.ts';
@@ -45,7 +47,10 @@ export function modelFailureOf(error: unknown, model: AskedModel): ModelFailure 
   return new ModelFailure('model_failed', 'The model’s server reported a failure.', undefined);
 }
 
-/** Recognises the error by its name: several copies of the SDK's classes may be loaded, and none is before the first prompt. */
+/**
+ * Recognises the error by its name, because several copies of the SDK's classes may be loaded. Before the first
+ * prompt, none is loaded.
+ */
 function isApiCallError(error: unknown): error is APICallError {
   return error instanceof Error && error.name === 'AI_APICallError';
 }

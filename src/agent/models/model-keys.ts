@@ -7,14 +7,17 @@ import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { KeyedProvider } from './model-id.ts';
 
-/** Seals keys and opens them again; connected to the vault of the datasources, so that rotations cover both. */
+/**
+ * Seals keys and opens them again. It is the cipher of the datasources' connections, so a rotation of the keyring
+ * covers both.
+ */
 export interface KeyVault {
   seal(tx: Transaction, workspaceId: string, name: string, key: string): void;
   remove(tx: Transaction, workspaceId: string, name: string): void;
   open(workspaceId: string, name: string): string;
 }
 
-/** Keys of a workspace for providers of models. They go in and never come out. */
+/** Keys of a workspace for providers of models. No request can read a stored key. */
 export class ModelKeys {
   readonly #store: Store;
   readonly #vault: KeyVault;
@@ -25,7 +28,7 @@ export class ModelKeys {
   }
 
   has(workspaceId: string, provider: KeyedProvider): boolean {
-    this.#store.refreshShared(); // agents ask long after their prompt
+    this.#store.refreshShared(); // an agent may ask long after its prompt was sent
     return this.#store.get(modelKeyRecords, workspaceId, provider) !== undefined;
   }
 

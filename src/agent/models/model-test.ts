@@ -44,7 +44,7 @@ export async function testModel(
       messages,
       tools: [],
       maxOutputTokens: 64,
-      silenceMs: deadlineMs * 2, // so long that the deadline passes first
+      silenceMs: deadlineMs * 2, // longer than the deadline
       limits: LIMITS,
       signal: anySignal(signal, late),
       onText: () => {},

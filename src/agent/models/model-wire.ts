@@ -127,8 +127,8 @@ class WireRequest implements Dispatcher.DispatchHandlers {
   }
 
   /**
-   * Gives the SDK the response with its first bytes and not before: its streams take memory, and most of an answer does not need
-   * them.
+   * Gives the SDK the response only when the first bytes have arrived. The streams of the SDK take memory, which a
+   * waiting call does not need.
    */
   #open(): ReadableStreamDefaultController<Uint8Array> | undefined {
     if (this.#body !== undefined || this.#head === undefined) return this.#body;

@@ -1,4 +1,7 @@
-/** The models that a workspace can use: from the server's settings, from the workspace's own keys, or from a file on disk. */
+/**
+ * The models that a workspace can use: those of the server's settings, those of the workspace's own keys, and a model
+ * file on the disk.
+ */
 import type { Dispatcher } from 'undici';
 import type { Secret } from '#src/base/caller/secret.ts';
 import { AppError } from '#src/base/errors/errors.ts';
@@ -98,8 +101,8 @@ export class Models {
     const { modelContextTokens } = this.#options.settings;
     return {
       id: modelIdText(id),
-      // In chat completions a picture in a tool's result travels as text, which costs a great many tokens and shows the model
-      // nothing.
+      // In chat completions a picture in a tool's result is sent as text. That costs many tokens, and the model does
+      // not see the picture.
       seesImages: provider === 'anthropic' || provider === 'openai',
       windowTokens: modelContextTokens === 0 ? WINDOWS[provider] : modelContextTokens,
       maxOutputTokens: MAX_OUTPUT[provider],

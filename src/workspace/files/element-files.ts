@@ -1,6 +1,7 @@
 /**
- * The files that pages have sent to elements of notebooks, such as `mo.ui.file`. They are in a hidden folder of the workspace, below the
- * working directory of its kernels, because kernels reach this folder in every set-up. Each session has a folder of its own there.
+ * The files that pages have sent to elements of notebooks, such as `mo.ui.file`. They are in a hidden folder below
+ * the working directory of the workspace's kernels, because kernels can read that directory in every set-up. Each
+ * session has a folder of its own there.
  *
  * A file stays until the kernel of its session has read it, or has ended. The kernel removes the files that it reads
  * (`src/confined/python/kernel/element_files.py`). The server removes the others: when a kernel starts, when it ends, and after a crash.
@@ -29,7 +30,10 @@ const REMOVALS = {
   queue: 256,
   refusal: 'Too many removals of files for elements wait already. They are removed when the kernel ends.',
 };
-/** How often the folder of a session may vanish before anything was written: its last file was removed meanwhile. */
+/**
+ * How often a write is tried when the folder of the session has vanished. The folder vanishes when its last file is
+ * removed.
+ */
 const MAX_ATTEMPTS = 3;
 
 /** A session whose element gets a file. */
@@ -41,7 +45,7 @@ interface ElementFileOwner {
 /** A file that arrives. */
 export interface ArrivingFile {
   readonly content: AsyncIterable<Uint8Array>;
-  /** Aborts when the page leaves, which then does not learn the id of the file. */
+  /** Aborts when the page leaves: it then does not learn the id of the file. */
   readonly signal: AbortSignal;
   /** Throws when the session does not take files any more. */
   readonly requireOpen: () => unknown;
@@ -98,9 +102,9 @@ export class ElementFiles {
   }
 
   /**
-   * Removes files of a session that no value names any more, when it is the workspace's turn. Ids of other files, or of none, are passed
-   * over, and so are those beyond `MAX_REMOVED_FILES`. Rejects with `unavailable` when too many removals wait. A removal
-   * keeps its turn when its page leaves, because pages that end remove their files.
+   * Removes files of a session that no value names any more, when it is the workspace's turn. Ignores ids that are
+   * not of such files, and ids beyond `MAX_REMOVED_FILES`. Rejects with `unavailable` when too many removals wait. A
+   * removal keeps its turn when its page leaves, because pages that end remove their files.
    */
   async remove({ workspaceId, sessionId }: ElementFileOwner, ids: readonly string[]): Promise<void> {
     const known = ids.slice(0, MAX_REMOVED_FILES).filter((id) => ID.test(id));
@@ -115,7 +119,7 @@ export class ElementFiles {
     await this.#clear(workspaceId, sessionId, () => false);
   }
 
-  /** Removes the files of all sessions of a workspace but those for which `isInUse` returns true. */
+  /** Removes the files of all sessions of a workspace, except sessions for which `isInUse` returns true. */
   async sweep(workspaceId: WorkspaceId, isInUse: (sessionId: string) => boolean): Promise<void> {
     await this.#inFolder(workspaceId, [ELEMENT_FILES], async (folder) => {
       for await (const { name } of await opendir(folder.place))
@@ -126,7 +130,7 @@ export class ElementFiles {
   async #clear(workspaceId: WorkspaceId, sessionId: string, isInUse: () => boolean): Promise<void> {
     const isThere = await this.#inFolder(workspaceId, [ELEMENT_FILES, sessionId], async (folder) => {
       for await (const { name } of await opendir(folder.place)) {
-        if (isInUse()) return; // the names that were read before are older than the kernel
+        if (isInUse()) return; // the names were read before, so their files are older than the kernel
         await removeFrom(folder, [name]);
       }
     });

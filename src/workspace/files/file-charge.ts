@@ -1,4 +1,4 @@
-/** The charge of one upload against the quota of its workspace, during the upload and afterwards. */
+/** Charges uploads against the quota of their workspace. */
 
 /** File systems allocate space in blocks of this size. */
 const BLOCK_BYTES = 4096;
@@ -11,7 +11,9 @@ export interface ChargedAccount {
   readonly held: { bytes: number; entries: number };
 }
 
-/** The additional space that a request needs; `freedBytes` will be free once it has ended. */
+/**
+ * The additional space that a request needs. When the request has ended, `freedBytes` of other space will be free.
+ */
 export interface Need {
   readonly bytes: number;
   readonly entries: number;
@@ -39,8 +41,8 @@ export class Charge implements Disposable {
   }
 
   /**
-   * Charges the name of the file, unless the file replaces one of this many bytes, which will be
-   * free. Rejects as `folder` does.
+   * Charges the name of the file. If the file replaces another one, `replacedBytes` is the size of that one: its
+   * space will be free, and its name is reused. Rejects as `folder` does.
    */
   async file(replacedBytes: number | undefined): Promise<void> {
     this.#freedBytes = blocksOf(replacedBytes ?? 0);

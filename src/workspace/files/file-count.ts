@@ -23,13 +23,13 @@ export interface FileCountOptions {
   /** The most entries to count. */
   readonly maxEntries: number;
   /**
-   * Returns the file that the server writes under this name, which is left out. Another file with the name counts: notebook code can
-   * give it to anything.
+   * Returns the file that the server writes under this name; it is not counted. Another file with this name is
+   * counted, because notebook code can give the name to anything.
    */
   readonly uploadOf: (name: string) => FileIdentity | undefined;
 }
 
-/** A file, whatever its name is. */
+/** Identifies a file, whatever its name is. */
 export interface FileIdentity {
   readonly dev: bigint;
   readonly ino: bigint;
@@ -101,7 +101,7 @@ class Count {
       const { dev, ino } = await lstat(folder.at(name), { bigint: true });
       return dev === upload.dev && ino === upload.ino;
     } catch {
-      return true; // it was removed, or has got its final name
+      return true; // it was removed, or has its final name now
     }
   }
 

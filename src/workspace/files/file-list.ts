@@ -15,9 +15,9 @@ import type { WorkspaceFiles } from './workspace-files.ts';
 const NAMES_AT_ONCE = 512;
 
 /**
- * Returns a page of the folder that the prefix names. Links, pipes and devices are left out, and so are names that no request can
- * hold. Rejects with `not_found` when there is no such folder. When `signal` aborts, it resolves early with a part of the page,
- * because the client has left.
+ * Returns a page of the folder that the prefix names. Leaves out links, pipes and devices, and names that cannot be
+ * part of a request. Rejects with `not_found` when there is no such folder. When `signal` aborts, it resolves early
+ * with a part of the page, because the client has left.
  */
 export async function listFiles(
   files: WorkspaceFiles,

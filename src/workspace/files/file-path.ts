@@ -7,7 +7,7 @@ const MAX_PATH_CHARACTERS = 1024;
 const MAX_DEPTH = 32;
 const MAX_NAME_BYTES = 255;
 
-/** Names with this beginning belong to uploads that are under way. */
+/** Names with this beginning belong to unfinished uploads. */
 export const UPLOAD_PREFIX = '.troupe-upload-';
 /** The folder of files that pages have sent to elements of notebooks: see `element-files.ts`. No request can name it. */
 export const ELEMENT_FILES = '.troupe-element-files';
@@ -26,7 +26,8 @@ export function parseFilePath(path: string): readonly [string, ...string[]] {
 }
 
 /**
- * Returns the folder that a prefix names, and the beginning that names in it must have. Throws as `parseFilePath` does.
+ * Splits a prefix: returns the folder, and the text with which names in this folder must begin. Throws as
+ * `parseFilePath` does.
  */
 export function parsePrefix(prefix: string): { readonly folder: readonly string[]; readonly start: string } {
   const end = prefix.lastIndexOf('/');

@@ -1,7 +1,8 @@
 /**
- * The space that the files of each workspace take, and their quota. Bytes that requests store are charged at once; bytes that
- * notebook code writes are found by counting. Before a request is refused, the files are counted again, so that recent deletions
- * are noticed. The new count is skipped if the last one took long: counting many files takes at most a tenth of the time.
+ * The space that the files of each workspace take, and their quota. Bytes that requests store are charged at once;
+ * bytes that notebook code writes are found by counting. Before a request is refused, the files are counted again, so
+ * that recent deletions are noticed. The new count is skipped if the last one took long, so that counting takes at
+ * most a tenth of the time.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { AppError } from '#src/base/errors/errors.ts';
@@ -32,7 +33,7 @@ export interface FileMaximum {
 /** A count that has just finished. */
 export interface CountedFiles {
   readonly usage: FileUsage;
-  /** What the count is taken to have lasted, in milliseconds. */
+  /** The duration of the count in milliseconds, limited by `MAX_TAKEN_MS` and `MAX_TAKEN_OF_ENTRY_MS`. */
   readonly tookMs: number;
 }
 
@@ -45,16 +46,17 @@ export interface FileUsage extends FileCount {
 /** The pause between two counts is at least this many times as long as a count takes. */
 const PAUSE_FACTOR = 10;
 /**
- * The most that a count is taken to last: so much for the workspace, and for each entry. A count of few entries that lasts longer has
- * waited for other work of the machine, and must not put off the next count: requests would be refused for files that are gone.
+ * The longest duration that is noted for a count: so much for the workspace, and for each entry. A count of few
+ * entries that lasts longer has waited for other work of the machine. It must not delay the next count, because
+ * requests would be refused for files that are gone.
  */
 const MAX_TAKEN_MS = 5;
 const MAX_TAKEN_OF_ENTRY_MS = 2;
 /** The greatest age of a count that `usage` shows. */
 const SHOWN_AGE_MS = 5_000;
 /**
- * A count that is older is made again for the next request. The request waits for the new count if
- * the last one was quick.
+ * When the count is older than this, the next request causes a new one. The request waits for it if the last count
+ * was quick.
  */
 const STALE_MS = 1_000;
 const QUICK_MS = 100;
@@ -65,7 +67,7 @@ const MAX_WAIT_MS = 1_000;
 interface Account extends ChargedAccount {
   usage: FileUsage | undefined;
   counting: Promise<void> | undefined;
-  /** The beginning of the latest count by the monotonic clock, and what it is taken to have lasted. */
+  /** The beginning of the latest count by the monotonic clock, and its duration, limited as in `CountedFiles`. */
   beganAtMs: number;
   tookMs: number;
   isOver: boolean;
@@ -167,7 +169,7 @@ export class FileQuota {
     return account;
   }
 
-  /** Charges this much at once if there is room for it. Rejects with `file_quota_exceeded`. */
+  /** Charges the space immediately if there is room for it. Rejects with `file_quota_exceeded`. */
   async #hold(workspaceId: WorkspaceId, account: Account, need: Need): Promise<void> {
     const askedAtMs = performance.now();
     if (this.isSet(workspaceId) && this.#isStale(account)) {

@@ -7,7 +7,7 @@ import { isFileName } from './file-path.ts';
 import type { WorkspaceFiles } from './workspace-files.ts';
 
 export interface FileSearch {
-  /** The folder in which the search begins; none is the folder of the workspace. */
+  /** The folder in which the search begins, as a list of names; an empty list is the folder of the workspace. */
   readonly names: readonly string[];
   /** A part of the names, in any case. */
   readonly text: string;
@@ -25,7 +25,7 @@ export interface FileSearch {
 const MAX_SEARCHED_NAMES = 20_000;
 const NAMES_AT_ONCE = 512;
 
-/** Folders of programs, whose many files nobody looks for. */
+/** Folders of programs. They have many files, and people do not search for these. */
 const SKIPPED: ReadonlySet<string> = new Set([
   '__pycache__',
   'node_modules',
@@ -76,7 +76,8 @@ export async function searchFiles(
         if (found.length >= limit * 4) keepBest();
       }
     } catch (error) {
-      // Others may be removed while they are searched, and a workspace in which nothing was stored has no folder.
+      // Only the first folder must exist. Others may be removed during the search, and a workspace without files has
+      // no folder.
       const isStart = names === start && start.length > 0;
       if (isStart || !isGone(error)) throw fileFailure(error);
     }

@@ -1,7 +1,7 @@
 /**
- * Folders of a workspace, opened step by step. Notebook code owns the workspace's folder and can replace anything in it
- * with a link at any moment, so a path of more than one name is never given to the system: each step opens one name in
- * a folder that is already open, and follows no link. Node.js has no `openat`; on Linux `/proc/self/fd/N/name` is the
+ * Folders of a workspace, opened step by step. Notebook code owns the workspace's folder and can replace anything in
+ * it with a link at any moment. So the system never gets a path of more than one name: each step opens one name in a
+ * folder that is already open, and follows no link. Node.js has no `openat`; on Linux `/proc/self/fd/N/name` is the
  * same. Elsewhere kernels are not confined, and the path of the folder is used instead.
  */
 import { constants } from 'node:fs';
@@ -24,8 +24,9 @@ export class Folder implements AsyncDisposable {
   }
 
   /**
-   * Opens the folder that `names` lead to from `root`, which only the server can exchange. With `beforeMake`, missing folders are
-   * made; it must resolve before each one. Rejects with the system's error when there is no such folder, or a link is on the way.
+   * Opens the folder to which `names` lead from `root`. Only the server can replace `root` itself. With `beforeMake`,
+   * missing folders are made; it is called before each and must resolve. Rejects with the system's error when there
+   * is no such folder, or a link is on the way.
    */
   static async open(
     root: string,
@@ -60,8 +61,9 @@ export class Folder implements AsyncDisposable {
   }
 
   /**
-   * Opens an entry for reading. Rejects with `ELOOP` or `ENXIO` for an entry that must not be opened; the caller checks
-   * that the others are files. Opening never waits for the other end of a pipe, and does nothing to a device.
+   * Opens an entry for reading. May reject with `EISDIR`, `ELOOP` or `ENXIO` for an entry that is not a file; the
+   * caller still checks that it is one. Opening never waits for the other end of a pipe, and does nothing to a
+   * device.
    */
   async openEntry(name: string): Promise<FileHandle> {
     if (!HAS_DESCRIPTOR_PATHS) return open(this.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -75,7 +77,9 @@ export class Folder implements AsyncDisposable {
     }
   }
 
-  /** Gives an entry that the server made in this folder to the owner of the folder, which may be the kernels' user. */
+  /**
+   * Makes the owner of this folder, which may be the kernels' user, the owner of an entry that the server made in it.
+   */
   async give(made: FileHandle): Promise<void> {
     if (process.getuid?.() !== 0) return;
     const { uid, gid } = await this.handle.stat();

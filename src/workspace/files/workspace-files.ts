@@ -40,14 +40,18 @@ const COPIED_AT_ONCE_BYTES = 256 * 1024;
  */
 const MAX_COUNTED_ENTRIES = 1_000_000;
 
-/** Returns the folder of a workspace. It is made if it is missing, provided that something is to be written into it. */
+/**
+ * Returns the folder of a workspace. With `isNeeded`, because a file will be written, a missing folder is made.
+ */
 export type RootOf = (workspaceId: WorkspaceId, isNeeded: boolean) => string;
 
 export class WorkspaceFiles {
   readonly #rootOf: RootOf;
-  /** Makes one change of a file at a time, so that one of two requests with the same condition is refused. */
+  /**
+   * Makes one change of a file at a time. So of two requests with the same condition (`If-Match`), one is refused.
+   */
   readonly #changes = new KeyedLock();
-  /** The uploads that are under way, by name. A file that is about to be made has no identity yet. */
+  /** The unfinished uploads, by name. A file that is about to be made has no identity yet. */
   readonly #uploads: Uploads = new Map();
   readonly quota: FileQuota;
 
@@ -68,8 +72,8 @@ export class WorkspaceFiles {
   }
 
   /**
-   * Opens the folder that these names lead to. Missing folders are made if `beforeMake` is given, which is called before each.
-   * Rejects with the system's error.
+   * Opens the folder to which these names lead. If `beforeMake` is given, missing folders are made, and it is called
+   * before each. Rejects with the system's error.
    */
   folder(
     workspaceId: WorkspaceId,
@@ -146,7 +150,7 @@ export class WorkspaceFiles {
     }
   }
 
-  /** Returns the record of a file or a folder. Rejects with `not_found`, for a link, too. */
+  /** Returns the record of a file or a folder. Rejects with `not_found`, even for a link. */
   async entry(workspaceId: WorkspaceId, path: string): Promise<FileEntry> {
     const [names, name] = split(path);
     try {
@@ -159,7 +163,7 @@ export class WorkspaceFiles {
     }
   }
 
-  /** Makes a folder, and missing ones on the way to it. Rejects with `not_a_file` when there is something at this path. */
+  /** Makes a folder, and missing folders above it. Rejects with `not_a_file` when there is something at this path. */
   async makeFolder(workspaceId: WorkspaceId, path: string): Promise<FileEntry> {
     const [names, name] = split(path);
     try {
@@ -176,8 +180,8 @@ export class WorkspaceFiles {
   }
 
   /**
-   * Gives a file or a folder another path, whose folder must exist. Rejects with `not_found`, and with `not_a_file` when there is
-   * something at the new path, or a folder would be in itself.
+   * Gives a file or a folder another path, whose folder must exist. Rejects with `not_found`. Rejects with
+   * `not_a_file` when there is something at the new path, or when a folder would be moved into itself.
    */
   async move(workspaceId: WorkspaceId, from: string, to: string): Promise<FileEntry> {
     const [fromNames, fromName] = split(from);
@@ -277,7 +281,10 @@ export class WorkspaceFiles {
 
 type Uploads = Map<string, FileIdentity | undefined>;
 
-/** A file under a name that no request can use, until it is complete. It is removed unless it was moved. */
+/**
+ * An incomplete file, under a name that no request can use. At its disposal it is removed, unless it was moved to its
+ * final name.
+ */
 class Upload implements AsyncDisposable {
   readonly #folder: Folder;
   readonly #name: string;
@@ -382,8 +389,8 @@ function requireReplaceable(status: BigIntStats | undefined, check: StateCheck<P
 }
 
 /**
- * Returns the error for the caller when the system has refused a write. An entry that the write
- * needs can be missing only when it was removed in between.
+ * Returns the error for the caller when the system has refused a write. A missing entry means that it was removed
+ * during the write.
  */
 function writeFailure(error: unknown): unknown {
   const { code } = { code: undefined, ...Object(error) };

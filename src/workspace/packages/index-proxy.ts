@@ -1,7 +1,7 @@
 /**
- * The proxy between an installer and the package index: HTTP on loopback, for the holder of its password only. It
- * connects to addresses that the egress rules of this server allow, resolves names itself, and reaches nothing else.
- * Disposing closes it with every connection.
+ * The proxy between an installer and the package index. It serves HTTP on loopback, only to the holder of its
+ * password. It resolves names itself, and connects only to addresses that the egress rules of this server allow.
+ * Disposing of it closes every connection.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
@@ -30,8 +30,8 @@ const ADMIT_TIMEOUT_MS = 15_000;
  */
 const LIMITS = { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, maxHeaderSize: 8 * 1024 };
 /**
- * How many connections without the password may be open. One more ends the oldest, so that an
- * installer always gets in.
+ * How many connections without the password may be open. One more ends the oldest, so that an installer can always
+ * connect.
  */
 const MAX_STRANGERS = 128;
 
@@ -80,7 +80,7 @@ export class IndexProxy implements AsyncDisposable {
     return `http://troupe:${this.#password}@127.0.0.1:${this.port}`;
   }
 
-  /** The reason why the index could not be reached, with advice; undefined when it could, or was not asked. */
+  /** The reason why the index could not be reached, with advice; undefined when it was reached, or never asked. */
   get refusal(): string | undefined {
     return this.#refusal;
   }
@@ -118,7 +118,7 @@ export class IndexProxy implements AsyncDisposable {
     upstream.pipe(socket).pipe(upstream);
   }
 
-  /** An index that is reached without TLS, as on loopback. */
+  /** A request to an index without TLS, for example on loopback. */
   async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const target = URL.canParse(request.url ?? '') ? new URL(request.url ?? '') : undefined;
     const upstream =
@@ -135,8 +135,7 @@ export class IndexProxy implements AsyncDisposable {
     const outgoing = forward({ method: request.method, path, headers, createConnection: () => upstream });
     outgoing.on('response', (answer) => {
       response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers));
-      // An answer that is cut off ends the client's connection, because the client would otherwise
-      // wait for the rest.
+      // If an answer is cut off, the client's connection is ended: the client would otherwise wait for the rest.
       pipeline(answer, response, () => {});
     });
     outgoing.on('error', () => response.destroy());

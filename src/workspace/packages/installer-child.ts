@@ -23,7 +23,7 @@ export interface InstallerTask {
   readonly timeoutMs: number;
   readonly reach?: InstallerReach;
   readonly progress?: Progress;
-  /** Kills the child when it aborts; the question then fails with the reason, when that is a `PackageFailure`. */
+  /** Kills the child when it aborts. If its reason is a `PackageFailure`, the question rejects with that. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -34,8 +34,8 @@ const QUESTION = 1;
 /** uv has some threads for each processor. */
 const MAX_PROCESSES = 512;
 /**
- * A resolution of hundreds of packages takes a quarter of this. Pages of an index and metadata in
- * an archive may have any size.
+ * Resolving hundreds of packages takes a quarter of this memory. A limit is needed, because pages of an index and
+ * metadata in an archive may have any size.
  */
 const MEMORY_BYTES = 2 * 2 ** 30;
 
@@ -75,7 +75,7 @@ export function askInstaller(
         if (reach.kind === 'build') {
           const { work, environment } = reach;
           const read = environment === undefined ? [] : [environment];
-          // The code of a build may not signal this process, as with a kernel.
+          // The code of a build may not signal this process, just as a kernel may not.
           const confine = { ...bare, shield: [process.pid] };
           return { order: { ...order, confine }, launch: { reach: { work, read } } };
         }

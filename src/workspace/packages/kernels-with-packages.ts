@@ -1,7 +1,7 @@
 /**
- * Starts kernels with the packages of their notebooks: at once if the notebook needs none, otherwise when the packages
- * are installed. If packages replace one that the kernel host has loaded, such as another pandas, the kernel is forked
- * from a second host, which has loaded only marimo and is started when it is first needed.
+ * Starts kernels with the packages of their notebooks: at once if the notebook needs no packages, otherwise when
+ * these are installed. If a package replaces one that the kernel host has loaded, such as another version of pandas,
+ * the kernel is forked from a second host. That host has loaded only marimo, and is started when it is first needed.
  */
 
 import type { Log } from '#src/base/log/log.ts';

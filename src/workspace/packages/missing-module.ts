@@ -4,7 +4,7 @@
  */
 const NO_MODULE = /^No module named '([\w.]+)'|^([\w.]+) is required /;
 
-/** Packages whose modules have another name, as far as many notebooks use them. */
+/** Frequently used packages whose modules have another name. */
 const PACKAGE_OF: Readonly<Record<string, string>> = {
   bs4: 'beautifulsoup4',
   cv2: 'opencv-python-headless',

@@ -1,7 +1,7 @@
 /**
- * Asks children of the kernel host which packages a notebook lacks, and to install them. A child that plans is confined like a
- * conversion. One that installs also writes the folder that it fills, and connects to the proxy of this server and to nothing
- * else. Packages without wheels are built from their sources before (source-builds.ts).
+ * Lets children of the kernel host find out which packages a notebook lacks, and install them. A child that plans is
+ * confined like a conversion. A child that installs also writes the folder that it fills, and connects only to the
+ * proxy of this server. Packages without wheels are first built from their sources (source-builds.ts).
  */
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';

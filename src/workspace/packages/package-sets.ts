@@ -1,11 +1,11 @@
 /**
- * Sets of installed packages, one folder for each list of requirements. A set is made once, however many sessions ask
- * for it; they share it and only read it. Sets survive restarts. Half-made sets of a crash are removed at the start.
- * Files that sets have in common are hard links into one cache. When all sets together exceed their limit, the cache and unused
- * sets are removed, the least recently used first.
+ * Sets of installed packages, one folder for each list of requirements. A set is made once, however many sessions
+ * need it. Sessions share it and only read it. Sets survive restarts. Incomplete sets that a crash has left are
+ * removed at the start. Files that sets have in common are hard links into one cache. When all sets together exceed
+ * their limit, the cache and unused sets are removed, the least recently used first.
  *
- * The workers of one server share the folder. Each makes sets in folders of its own, so two may make the same set; then
- * the second is thrown away. A set that another worker uses is never removed.
+ * The workers of one server share the folder. Each makes sets in folders of its own, so two workers may make the same
+ * set; the second one is then discarded. A set that another worker uses is never removed.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -32,7 +32,7 @@ import { abandoned, type Progress, SharedInstallation } from './shared-installat
 
 /** A set, which stays until it is released. */
 export interface PackageSet extends Disposable {
-  /** The folder that Python finds the packages in. */
+  /** The folder in which Python finds the packages. */
   readonly path: string;
   /** Whether some of them replace versions of the server's own environment. */
   readonly replaces: boolean;
@@ -50,9 +50,9 @@ export interface PackageSetsOptions {
 }
 
 export interface OtherWorkers {
-  /** The name of this worker, which no worker has had before it. */
+  /** The name of this worker. No earlier worker had this name. */
   readonly own: string;
-  /** Returns whether another worker of this name lives. */
+  /** Returns whether another worker with this name is alive. */
   lives(worker: string): boolean;
   /** Resolves with the keys of the sets that they use. */
   inUse(): Promise<ReadonlySet<string>>;
@@ -64,13 +64,13 @@ interface Manifest extends Installation {
 }
 
 const MANIFEST = 'manifest.json';
-/** Has the cache and the unfinished sets. Installers write there. */
+/** The folder of the cache and the unfinished sets, to which installers write. */
 const WORKSHOP = '.workshop';
 const CACHE = 'cache';
 const UNFINISHED = '.making-';
 /**
- * A list that could not be installed is not tried again for this long, so that a session which
- * keeps trying to start delays nobody.
+ * A list that could not be installed is not tried again for this long, so that a session that tries to start again
+ * and again does not delay others.
  */
 const RETRY_AFTER_MS = 60_000;
 const MAX_PLANS = 1000;
@@ -151,7 +151,10 @@ export class PackageSets implements Disposable {
     }
   }
 
-  /** Resolves with the packages of a set that is on the disk; undefined when it is not, or the wishes cannot be met. */
+  /**
+   * Resolves with the packages of a set; undefined when the set is not on the disk, or the requirements cannot be
+   * met.
+   */
   async installed(wishes: PackageWishes): Promise<Installation['packages'] | undefined> {
     const plan = await this.plan(wishes).catch((error: unknown) => {
       if (error instanceof PackageFailure) return undefined;
@@ -211,7 +214,7 @@ export class PackageSets implements Disposable {
     try {
       return await this.#make(key, requirements, progress, left);
     } finally {
-      // Another installation may have been begun since every waiting session left this one.
+      // All sessions may have left this installation, and another one may have begun since.
       if (!left.aborted || this.#making.get(key)?.isAbandoned) this.#making.delete(key);
     }
   }
@@ -246,10 +249,10 @@ export class PackageSets implements Disposable {
       await this.#removeUnused(key);
       return manifest;
     } catch (error) {
-      // Gigabytes take a while, for which a server that stops should not wait: the next one removes them.
+      // Removing gigabytes takes a while. A server that stops should not wait for it: the next one removes the rest.
       if (!this.#isDisposed) {
         await rm(folder, { recursive: true, force: true });
-        await this.#dropCache(); // the files that it has got do not count
+        await this.#dropCache(); // its downloaded files do not count
       }
       if (left.aborted) log.info({}, 'an installation was broken off, because nobody waits for it any more');
       else log.warn({ err: error }, 'packages could not be installed');
@@ -286,7 +289,7 @@ export class PackageSets implements Disposable {
     }
   }
 
-  /** Returns the manifest of a set and notes that it is used; undefined when there is no such set. */
+  /** Returns the manifest of a set, and notes the time of this use; undefined when there is no such set. */
   #read(key: string): Manifest | undefined {
     const path = join(this.#folder(key), MANIFEST);
     try {
@@ -311,8 +314,7 @@ export class PackageSets implements Disposable {
       if ((await sizeOf(root)) <= maxBytes) return;
       if (key === newest || this.#users.has(key) || usedElsewhere.has(key)) continue;
       if (others !== undefined && this.#usedAt(key) !== usedAt) continue; // another worker has just begun to use it
-      // The set is renamed first, because a half removed set must not be taken for a whole one
-      // after a crash.
+      // The set is renamed first, so that a partly removed set is not taken for a whole one after a crash.
       renameSync(this.#folder(key), this.#unfinished(key));
       await rm(this.#unfinished(key), { recursive: true, force: true });
       log.info({ bytes }, 'packages that nobody uses were removed');

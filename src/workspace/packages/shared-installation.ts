@@ -1,6 +1,6 @@
 /**
- * One installation that several callers wait for, in one workspace or in several. It waits for a place, and is aborted when the last of
- * them has left.
+ * One installation for which several callers wait, in one workspace or in several. It waits until an installation may
+ * begin, and is aborted when the last caller has left.
  */
 import type { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
 import { untilAborted } from '#src/base/async/until-aborted.ts';
@@ -14,7 +14,10 @@ type Install<T> = (progress: Progress, signal: AbortSignal) => Promise<T>;
 export class SharedInstallation<T> {
   readonly #places: FairSemaphore;
   readonly #install: Install<T>;
-  /** The workspaces that have asked for a place: the first place that one of them gets is for the installation. */
+  /**
+   * The workspaces that wait for their turn to install. The first turn that one of them gets is used for this
+   * installation.
+   */
   readonly #workspaces = new Set<string>();
   readonly #abandoned = new AbortController();
   readonly #listeners = new Set<{ readonly tell: Progress }>();
@@ -30,7 +33,7 @@ export class SharedInstallation<T> {
     this.#result = new Promise((resolve) => {
       this.#settle = resolve;
     });
-    this.#result.catch(() => {}); // once nobody waits for it, nobody would handle the failure
+    this.#result.catch(() => {}); // when no caller waits any more, no other code handles the failure
   }
 
   /** Whether the installation is abandoned, so that nobody can wait for it any more. */
@@ -59,11 +62,11 @@ export class SharedInstallation<T> {
     if (this.#hasBegun || this.#workspaces.has(workspaceId)) return;
     this.#workspaces.add(workspaceId);
     if (!this.#places.hasRoom(workspaceId)) this.#tell('waiting for other installations');
-    // A failure is that of the result.
+    // The failure is reported by `#result`.
     this.#places.pass(workspaceId, () => this.#begin()).catch(() => {});
   }
 
-  /** Installs, in the first of its turns. In a later one it gives the place back at once. */
+  /** Installs in the first of its turns. Later turns end at once. */
   async #begin(): Promise<void> {
     if (this.#hasBegun) return;
     this.#hasBegun = true;

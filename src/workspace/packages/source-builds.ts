@@ -1,7 +1,8 @@
 /**
- * Builds the packages of one installation that have no wheels. The sources and the packages that a build needs are fetched by
- * children that reach the index and run no code of a package. The build backend runs in a child that writes the folder of its build
- * and nothing else, and has no network, so no build reaches the index, the cache, another build or anything else.
+ * Builds the packages of one installation that have no wheels. The sources and the packages that a build needs are
+ * fetched by children that reach the index and run no code of a package. The build backend runs in a child that has
+ * no network and writes only the folder of its build. So a build reaches neither the index nor the cache nor another
+ * build.
  */
 import { mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -81,7 +82,7 @@ export class SourceBuilds {
       const reason = asText(answer.error, 'error');
       if (this.#limits === null) throw buildsNothing(lacking);
       const missing = lacking.filter(({ name }) => !this.#built.has(name));
-      // The built versions are not those that are needed.
+      // The installer still lacks these packages, so the built versions are not the needed ones.
       if (missing.length === 0 || depth >= MAX_DEPTH) throw new PackageFailure(reason);
       for (const one of missing) await this.#build(one, requirements, this.#limits, depth);
     }

@@ -10,7 +10,7 @@ export class WaitingKernel implements Kernel {
   #isPaused = false;
 
   /**
-   * `start` resolves with the kernel, which reports to the sink that it is given. When the signal
+   * `start` resolves with the kernel, which reports to the given sink. When the signal
    * aborts, no kernel is needed.
    */
   constructor(

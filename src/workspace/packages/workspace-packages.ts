@@ -41,7 +41,7 @@ type Installation = {
   -readonly [Name in keyof PackageInstallation]: PackageInstallation[Name];
 };
 
-/** A package for which somebody has asked, as the audit has it. `detail` is set when the workspace already had the package. */
+/** A requested package, in the form of the audit. `detail` is set when the workspace already had the package. */
 interface PackageAddition {
   readonly action: 'package.add';
   /** The requirement. */
@@ -159,8 +159,8 @@ export class WorkspacePackages {
   }
 
   /**
-   * Stores the packages, and returns the changes for the audit: none in a deleted workspace. Packages that others have removed in the
-   * meantime stay removed.
+   * Stores the packages, and returns the changes for the audit: none in a deleted workspace. Packages that other
+   * requests have removed in the meantime stay removed.
    */
   #note(
     workspaceId: WorkspaceId,
