@@ -50,7 +50,7 @@ test('text and the arguments of calls share one limit of characters', async () =
   assert.equal(await asked(body, { chars: 17 }), 'model_answer_too_long');
 });
 
-test('a test of a model ends when the model sends much more than a word', async () => {
+test('a test of a model ends when the model sends much more text than one word', async () => {
   const answered = async (bytes: number) => {
     await using vendor = await startVendor((_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -65,7 +65,7 @@ const TOKENS = {
   ...{ prompt_tokens_details: { cached_tokens: 40 }, completion_tokens_details: { reasoning_tokens: 3 } },
 };
 
-test('the input tokens of Anthropic include those read from its cache and written to it', async () => {
+test('the input tokens of Anthropic include tokens that were read from its cache or written to it', async () => {
   const events = [messageStart(CACHED), ...messageText('Fine.'), ...messageEnd({ output_tokens: 5 })];
   const whole = {
     ...NONE,
@@ -134,7 +134,7 @@ test('without figures, or with zeros and nonsense in their place, a call is esti
   assert.deepEqual(await usageOf('openai-compatible', [nonsense]), { ...expected, outputTokens: 1 });
 });
 
-test('a request that was refused, or a stream without anything, costs nothing', async () => {
+test('a refused request, and an answer with an empty stream, cost nothing', async () => {
   assert.equal(await usageOf('openai-compatible', [{ error: { message: 'overloaded' } }]), undefined);
   assert.equal(new CallMeter(assert.fail).soFar, undefined);
 });

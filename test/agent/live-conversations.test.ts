@@ -140,7 +140,7 @@ async function cutOffBeforeTheEnd(store: Store, conversations: LiveConversations
   return lastEventId;
 }
 
-test('a client that was cut off just before the end of an answer gets the last words when it comes back', async (t) => {
+test('a client that was cut off just before the end of an answer gets the last words when it reconnects', async (t) => {
   const { store } = await temporaryStore(t);
   const conversations = conversationsOf(store);
   const { missed } = follow(conversations, await cutOffBeforeTheEnd(store, conversations));
@@ -165,7 +165,7 @@ test('the events of a conversation that nobody uses are dropped after five minut
   assert.equal(conversations.streamOf(SESSION), undefined);
 });
 
-test('the events of a conversation that another worker decides about are dropped', async (t) => {
+test('the events of a conversation whose home moves to another worker are dropped', async (t) => {
   const { store } = await temporaryStore(t);
   const conversations = conversationsOf(store);
   const lastEventId = await cutOffBeforeTheEnd(store, conversations);

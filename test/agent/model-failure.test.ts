@@ -16,7 +16,7 @@ function failed(statusCode: number, hintMs: number) {
   return [retryMs, failure.message];
 }
 
-test('a provider that asks for a pause of a minute is asked again after it; after a longer pause it is not', () => {
+test('a provider is asked again after a pause of up to a minute that it names, and not if the pause is longer', () => {
   const later = MAX_HINT_MS + 1_000;
   const limited = 'The model takes no more requests';
   assert.deepEqual(failed(429, MAX_HINT_MS), [MAX_HINT_MS, `${limited} for now.`]);

@@ -14,7 +14,7 @@ const CALL: CallUsage = {
 };
 const short = ({ day, userId, model, calls }: ModelUsage) => [day, userId, model, calls];
 
-test('a call is added in the commit of its turn, and the parts of several workers are one sum', async (t) => {
+test('a call is added in the commit of its turn, and the counts of several workers are shown as one sum', async (t) => {
   const { store } = await temporaryStore(t);
   let flushes = 0;
   store.onFlushed(() => flushes++);

@@ -103,7 +103,7 @@ test('the beginning of deeply nested HTML is read', () => {
   );
 });
 
-test('NaN and the infinities are cells of a table that differ from missing values', () => {
+test('in a table, NaN and the infinities are shown differently from missing values', () => {
   const rows = JSON.stringify([{ a: 'x, NaN, "y"', b: null, c: null, d: null }]);
   const table = rows.replace('null', 'NaN').replace('null', '-Infinity').replaceAll('"', '&quot;');
   assert.equal(

@@ -47,7 +47,7 @@ function workspace(owner: Owner) {
 /** Databases for the tests that change nothing. */
 const shared = workspace({ after });
 
-test('databases and files of the workspace can be queried, and a test leaves nothing behind', async () => {
+test('databases and files of the workspace can be queried, and a test of the connection leaves no files', async () => {
   const { probe, at } = shared;
   const before = [readdirSync(at()), readdirSync(at('data'))];
   const connections = [

@@ -4,7 +4,7 @@ import { DatasourceFailure } from '#src/datasource/failure.ts';
 import { KernelQueryHandler } from '#src/datasource/query/kernel-query-handler.ts';
 import type { Queries } from '#src/datasource/query/queries.ts';
 
-test('errors repeat only the beginning of the words that a kernel or a database sends', async () => {
+test('errors repeat only the beginning of a text that a kernel or a database sends', async () => {
   const failing = {
     kindOf() {
       throw new DatasourceFailure('query', undefined, 'x'.repeat(1_000_000));

@@ -168,7 +168,7 @@ test('a deadline is 1 to 86400 whole seconds', async () => {
   await notebook.close();
 });
 
-test('a retry with the same key finds the run and its deadline, and another deadline is another request', async () => {
+test('a retry with the same key returns the run with its deadline, and is refused with another deadline', async () => {
   const notebook = await openNotebook(server, { loop: LOOP });
   const idempotencyKey = 'deadline';
   const first = await client.executions.submit(notebook.id, only('loop', 2), { idempotencyKey });

@@ -62,7 +62,7 @@ for (const version of ['2025-06-18', undefined])
     assert.equal(result.contents[0]?.text.split('# a "line" \\ ä 😀\n').length, 200_001);
   });
 
-test('the address of a resource has a limit, and does not come back', async () => {
+test('the address of a resource has a maximum length, and an answer does not repeat a longer one', async () => {
   const response = await read(`troupe://notebooks/${'x'.repeat(3_000_000)}`, '2025-06-18');
   const text = await response.text();
   assert.match(text, /There is no resource with so long an address/);

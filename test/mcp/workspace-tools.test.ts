@@ -63,7 +63,7 @@ test('open_notebook returns a busy notebook at once', async () => {
   await server.client.runs.cancel(runId);
 });
 
-test('run_python ends with its time when other work keeps the notebook busy, and a call that waits for it in line, too', async () => {
+test('run_python ends at its time limit while other work keeps the notebook busy, and so does a call that waits behind it', async () => {
   const notebook = await openNotebook(server, { endless: 'while True: pass' });
   const { runId } = await server.client.executions.submit(notebook.id, { type: 'all' });
   const lines = new NotebookLines();

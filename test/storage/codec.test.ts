@@ -117,7 +117,7 @@ test('both ways to compute the checksum give the same result as zlib', () => {
   assert.deepEqual([checksumOf(text), computeChecksum(text)], [0xcbf43926, 0xcbf43926]);
 });
 
-test('the checksum of two byte strings uses the remembered checksum of the second string, whatever its length', () => {
+test('the checksum of two joined byte strings is computed from the remembered checksum of the second one, for any length', () => {
   for (const length of [0, 1, 2, 7, 255, 256, 32_768, 33_001, 2 ** 20 + 3]) {
     const bytes = Buffer.alloc(length, 'a "text" of no pattern that repeats with the table');
     const expected = checksumOf(bytes, checksumOf(Buffer.from('before')));

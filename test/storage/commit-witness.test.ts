@@ -41,7 +41,7 @@ test('a confirmed commit that is missing from the store is reported once, before
   assert.equal(reported.losses, 1);
 });
 
-test('records that other workers change further, or remove, are not mistaken for a loss', async (t) => {
+test('records that other workers have changed again or removed are not mistaken for a lost commit', async (t) => {
   const { path } = await temporaryStore(t);
   const [first, second] = [await openShared(t, path), await openShared(t, path)];
   for (let n = 0; n < 5; n++) {

@@ -5,7 +5,7 @@ import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const RUN = { sessionId: 'nb_1', status: 'running', document: new Uint8Array() };
 
-test('a read reports whether it has seen anything that is not on disk yet', async (t) => {
+test('a read reports whether it has seen data that are not on disk yet', async (t) => {
   const { store } = await temporaryStore(t);
   const look = (id: string) => store.observe(() => store.get(runRecords, 'ws_1', id)?.status);
   store.write((tx) => tx.put(runRecords, RUN, 'ws_1', 'run_1'));

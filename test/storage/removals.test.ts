@@ -6,7 +6,7 @@ import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const thing = (id: string) => ({ kind: 'thing', workspaceId: 'ws_1', home: 'nb_1', id });
 
-test('a failed removal does not stop the others, and is tried again after the next deletion', async (t) => {
+test('a failed removal does not stop other removals, and is tried again after the next deletion', async (t) => {
   const { store } = await temporaryStore(t);
   const faults: unknown[] = [];
   const fault = new Error('the thing could not be removed');

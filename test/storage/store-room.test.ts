@@ -116,7 +116,7 @@ test('a commit without room waits for space, and no later one overtakes it', {
   assert.equal(again.get(things, 'ws_1', 'small')!.byteLength, 100);
 });
 
-test('a commit that waits for space is one change, however often it is tried', {
+test('a commit that waits for space is reported as one change of state, however often it is tried', {
   skip: noSmallDisk,
 }, async (t) => {
   const { disk, room, states, put, until } = await open(t, 1);
@@ -149,7 +149,7 @@ test('deletions make room within the store, so writes are accepted again even th
   assert.ok(room.state.freeBytes < MIB);
 });
 
-test('a disk that takes few more files is reported although it has space, until files are deleted', {
+test('a disk with room for few more files is reported although it has space, until files are deleted', {
   skip: noSmallDisk,
 }, async (t) => {
   const { disk, room, states } = await open(t, 1, 1100);

@@ -188,7 +188,7 @@ test('a turn that expects a later write is committed without it after a while', 
   assert.deepEqual(listed(store), { p1: 'cat' });
 });
 
-test('a turn does not wait for a write that it contains already', async (t) => {
+test('a turn does not wait for an expected write that it already contains', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { store } = await temporaryStore(t);
   store.commitWithNextTurn(() => true);

@@ -66,7 +66,7 @@ async function startWorkers(t: TestContext, size: number, max: number | { limit:
   return { workers, living, seen };
 }
 
-test('of fifty simultaneous beginnings in three workers, as many succeed as the limit allows, in every repetition', async (t) => {
+test('if fifty objects begin at once in three workers, exactly as many succeed as the limit allows, in every repetition', async (t) => {
   for (const limit of [1, 2, 10, 45]) {
     const { workers, seen } = await startWorkers(t, 3, limit);
     for (let round = 0; round < 5; round++) {
@@ -98,7 +98,7 @@ test('the limit is never exceeded while things begin and end in all workers', as
   assert.ok(refused > 0, 'they came to the limit');
 });
 
-test('far from the limit no other worker is asked, and most beginnings need no commit', async (t) => {
+test('far below the limit no other worker is asked, and most objects begin without a commit', async (t) => {
   const { workers, seen } = await startWorkers(t, 3, 1000);
   const [worker] = workers;
   for (let n = 0; n < 100; n++) assert.equal(await worker!.begin(), true);

@@ -85,7 +85,7 @@ for (const { kind, schema, title } of CONNECTORS) {
 
 for (const example of examples) {
   const kind = Reflect.get(example, 'kind');
-  test(`the example of ${kind} is accepted, also by the document, and refused with a member more or less`, () => {
+  test(`the example of ${kind} is accepted, also by the schema document, and refused with an added or a missing member`, () => {
     const validate = new Ajv2020({ strict: false }).compile(document);
     assert.deepEqual(parseConnection(example), example);
     assert.equal(validate(example), true);

@@ -183,7 +183,7 @@ conformance({
   },
 });
 
-test('chunks are fetched without our token, and the warehouse is named by its id', async (t) => {
+test('chunks are fetched without the token of the connection, and the warehouse is named by its id', async (t) => {
   const { connection, fixture, storage, requests } = await databricks(t);
   await ask(await fixture.open(connection), 'SELECT *');
   assert.deepEqual(

@@ -119,7 +119,7 @@ test('read-only mode is restored after a statement has lifted it', { skip }, asy
   await assert.rejects(ask(session, 'CREATE TABLE troupe_x (a int)'), { category: 'query' });
 });
 
-test('a whole float and an integer are divided as floats', { skip }, async (t) => {
+test('dividing a whole float by an integer gives a float', { skip }, async (t) => {
   const session = await probeFixture(t).open(mariadbConnection());
   const { rows } = await ask(session, 'SELECT ? / 4, ? / 4', { parameters: [2, 2n] });
   assert.deepEqual(rows, [[0.5, 0.5]]);

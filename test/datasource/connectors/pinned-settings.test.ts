@@ -54,7 +54,7 @@ async function withRole(
   }
 }
 
-test('settings of a role change no value of PostgreSQL, also after a reset', {
+test('settings of a role in PostgreSQL change no value in results, even after a reset', {
   skip: postgresServer.skip,
 }, async (t) => {
   const { open } = probeFixture(t);
@@ -68,7 +68,9 @@ test('settings of a role change no value of PostgreSQL, also after a reset', {
   });
 });
 
-test('settings of a role change no value of Redshift', { skip: postgresServer.skip }, async (t) => {
+test('settings of a role in Redshift change no value in results', {
+  skip: postgresServer.skip,
+}, async (t) => {
   const { open } = probeFixture(t);
   const { extra_float_digits = '', datestyle = '' } = POSTGRES_SETTINGS;
   await withRole(await open(postgresConnection()), { extra_float_digits, datestyle }, async (user) => {
@@ -100,7 +102,7 @@ async function askEscaped(session: Session, value: string) {
   return (await ask(session, sql, { parameters: [value] })).rows;
 }
 
-test('settings of a MariaDB server change no value, and every write is kept', {
+test('settings of a MariaDB server change no value in results, and every write is kept', {
   skip: mariadbServer.skip,
 }, async (t) => {
   const { open } = probeFixture(t);

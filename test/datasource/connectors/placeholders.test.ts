@@ -70,7 +70,7 @@ async function answer(t: TestContext, { kind, connection, write }: Case, sql: st
 }
 
 for (const one of CASES)
-  test(`${one.kind} and the search for placeholders agree on the question marks that are none`, {
+  test(`${one.kind} and the search for placeholders agree on which question marks are not placeholders`, {
     skip: one.skip ?? false,
   }, async (t) => {
     for (const [sql, row] of Object.entries(one.statements))

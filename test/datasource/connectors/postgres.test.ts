@@ -168,7 +168,7 @@ test('names without a schema are looked up in the schema of the connection', { s
   assert.deepEqual((await ask(session, 'SELECT count(*) FROM sql_features WHERE false')).rows, [[0]]);
 });
 
-test('rows are held back while nobody reads them, and all arrive in the end', { skip }, async (t) => {
+test('a large result comes in batches of a bounded size, and all its rows arrive', { skip }, async (t) => {
   const session = await probeFixture(t).open(postgresConnection());
   const signal = new AbortController().signal;
   const wanted = 20_000;

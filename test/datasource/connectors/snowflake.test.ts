@@ -219,7 +219,7 @@ conformance({
   },
 });
 
-test('one text is one statement, in the same form with any account setting', async (t) => {
+test('one text is one statement, and values have the same form with any setting of the account', async (t) => {
   const { connection, fixture, requests } = await snowflake(t);
   await ask(await fixture.open(connection), 'SELECT CURRENT_SCHEMA()');
   assert.deepEqual(

@@ -58,7 +58,7 @@ test('a sealed connection cannot be unsealed with another keyring, nor with one 
   assert.throws(() => openConnection(disguised, place, sealed), UnsealError);
 });
 
-test('resealing changes the sealing key and keeps the connection', () => {
+test('resealing with another key keeps the connection', () => {
   const before = withNewKey(undefined);
   const sealed = sealConnection(before, place, connection);
   const after = withNewKey(before);

@@ -43,7 +43,7 @@ async function changedMeanwhile(t: TestContext, change: (store: Store) => void) 
   return { ended, statements: () => statements };
 }
 
-test('a statement whose member loses the grant while it waits is not sent', async (t) => {
+test('a waiting statement is not sent if its member loses the grant meanwhile', async (t) => {
   const { ended, statements } = await changedMeanwhile(t, (store) =>
     store.write((tx) => tx.remove(datasourceGrants, WORKSPACE, 'sales', 'user:bob')),
   );

@@ -65,7 +65,7 @@ test('after kill -9 during a tool call the next prompt is answered, nothing runs
   assert.equal((await again.runs.get(runId)).status, 'cancelled');
 });
 
-test('a drain fails the running prompt, closes the connection to the model, and the session continues after the restart', async () => {
+test('a drain ends the running prompt as failed and closes the connection to the model, and the session continues after the restart', async () => {
   const server = await startServer(test, settings);
   const { environmentId } = await server.client.executionEnvironments.create();
   const { sessionId } = await server.client.agentSessions.open({ environmentId });

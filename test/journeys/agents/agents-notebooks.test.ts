@@ -97,7 +97,7 @@ test('a cell that a bound agent creates and runs appears in the notebook, on its
   assert.deepEqual((await client.executions.list(notebook.id)).items, []);
 });
 
-test('cells that a bound agent runs send events with the run of its prompt', async () => {
+test('events of cells that a bound agent runs name the run of its prompt', async () => {
   const notebook = await openNotebook(server, { hello: 'print("hello")' });
   await using notebookLog = await notebook.events();
   const { environmentId, id } = notebook;

@@ -19,7 +19,7 @@ async function statusOf(body: OpenAgentSession): Promise<number> {
   return (await server.request('POST', '/api/v3/agent-sessions', { body })).status;
 }
 
-test('opening returns 201 for a new or reopened conversation, and 200 for one that is already open there', async () => {
+test('opening returns 201 for a new or reopened conversation, and 200 for one that is already open in the environment', async () => {
   const environmentId = await environment();
   const { sessionId } = await client.agentSessions.open({
     environmentId,
@@ -129,7 +129,7 @@ test('a prompt without a model is refused before a run exists, and the error say
   assert.deepEqual((await client.agentSessions.get(sessionId)).entries, []);
 });
 
-test('a closed session can be read, and has no stream', async () => {
+test('a closed conversation can be read, and has no stream', async () => {
   const environmentId = await environment();
   const { sessionId } = await client.agentSessions.open({ environmentId, config: { model: MODEL } });
   model.script((exchange) => exchange.text('Bye.').end());

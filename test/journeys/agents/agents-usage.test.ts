@@ -43,7 +43,7 @@ const counts = ({ inputTokens, outputTokens, calls, estimatedCalls }: ModelUsage
   estimatedCalls,
 ];
 
-test('the tokens of a day are summed by member and model, with those of the cache, and owners see all sums', async () => {
+test('the tokens of a day, including those of the cache, are summed by member and model, and owners see all sums', async () => {
   const { workspaceId, client } = await newWorkspace();
   const usage = { prompt_tokens: 100, completion_tokens: 10, prompt_tokens_details: { cached_tokens: 60 } };
   const run = await prompted(client, call, (exchange) => exchange.text('Fine.').end('stop', usage));
@@ -104,7 +104,7 @@ test('pages continue after the longest names of a model and of a user', async ()
   );
 });
 
-test('days choose the sums, and invalid days and cursors are refused', async () => {
+test('sums are selected by days, and invalid days and cursors are refused', async () => {
   const { client } = await newWorkspace();
   await prompted(client, fine);
   const [{ day }] = (await sumsOf(client)) as [ModelUsage];
@@ -140,7 +140,7 @@ test('an answer that breaks after its figures, and one that is cancelled, are co
   assert.deepEqual((await sumsOf(client)).map(counts), [[900, 15, 3, 0]]);
 });
 
-test('the limit of tokens holds for a provider that names none, and its calls are marked as estimated', async () => {
+test('the limit of tokens applies to a provider that reports no tokens, and its calls are marked as estimated', async () => {
   const limited = await startServer(test, { ...settings, TROUPE_AGENT_MAX_TOKENS: '20000' });
   const { client } = limited;
   const long: Behaviour = (exchange) =>

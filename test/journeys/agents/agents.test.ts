@@ -201,7 +201,7 @@ test('a conversation of somebody else gets the same response as one that does no
   for (const call of calls) assert.equal(await refusalOf(call()), '404 not_found');
 });
 
-test('no frame of a stream has more than 1 MiB, and the entries have all of a long answer', async () => {
+test('no frame of a stream has more than 1 MiB, and the entries contain the whole of a long answer', async () => {
   const { sessionId } = await client.agentSessions.open({ environmentId: await environment() });
   const frames: string[] = [];
   const over = new AbortController();

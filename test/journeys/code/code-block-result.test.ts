@@ -124,7 +124,7 @@ test('the result can be inspected in the same call or a later one', async () => 
   await notebook.close();
 });
 
-test('a cell after a stopped one is not an error', async () => {
+test('a cell that depends on a stopped cell is not reported as an error', async () => {
   const notebook = await openNotebook(server, { a: 'import marimo as mo\nmo.stop(True)\nx = 1', b: 'y = x' });
   const { run, errors } = await resultOf(notebook, 'ctx.run_cell("b")');
   assert.deepEqual([run, errors], [['a'], []]);

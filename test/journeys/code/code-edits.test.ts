@@ -200,7 +200,7 @@ test('code that commits an edit and then fails leaves the edit in the notebook',
   await notebook.close();
 });
 
-test('after a skipped validation the notebook reports its errors and refuses runs', async () => {
+test('after an edit that skips validation, the notebook reports its errors and refuses runs', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   const code = blockWith('skip_validation=True', 'ctx.create_cell("x = 2", name="twice")');
   const { success, errors } = await callCode(client, notebook.id, code);

@@ -46,7 +46,7 @@ test('a call without keep neither sees kept names nor keeps any', async () => {
   await notebook.close();
 });
 
-test('cells never see kept names, and a cell that defines such a name takes it over', async () => {
+test('cells never see kept names, and a cell that defines such a name replaces its value', async () => {
   const { notebook, value } = await open({ a: 'x = 1', b: 'only_kept', c: 'y = x' });
   await notebook.run(['a']);
   assert.equal(await value('x = 100\nonly_kept = 2\nx'), '100');
@@ -59,7 +59,7 @@ test('cells never see kept names, and a cell that defines such a name takes it o
   await notebook.close();
 });
 
-test("kept names do not hold a cell's value after the cell has run again", async () => {
+test('a kept name does not keep the old value of a cell in memory after the cell has run again', async () => {
   const { notebook, value } = await open({
     a: 'import weakref\nclass Large:\n    pass\nlarge = Large()\nwatch = weakref.ref(large)',
     b: 'other = 1',

@@ -86,7 +86,9 @@ print(*row)`);
   ]);
 });
 
-test('an array of PostgreSQL is text, and its JSON a list', { skip: DATABASES.postgres.skip }, async () => {
+test('an array of PostgreSQL is returned as text, and its to_json as a list', {
+  skip: DATABASES.postgres.skip,
+}, async () => {
   const printed = await call(`
 c = datasource("postgres")
 print(*c.execute("select array[1, 2], to_json(array[1, 2]), 2 = any(?::int[])", ["{1,2}"]).fetchone())`);
@@ -224,7 +226,7 @@ const SQLITE_COLUMNS = [
   'cast(7 as numeric), 7 / 2, 7 / 2.0, true, current_date > 1',
 ];
 for (const sql of SQLITE_COLUMNS) {
-  test(`SQLite gives the values of Python's sqlite3, also to polars, for: ${sql}`, async () => {
+  test(`SQLite returns the values that Python's sqlite3 returns, also in polars, for: ${sql}`, async () => {
     const printed = await call(`
 import sqlite3
 sql = ${JSON.stringify(`select ${sql}`)}
@@ -278,7 +280,7 @@ test('polars gets every digit of a decimal, however late in the result it appear
   );
 });
 
-test('to_sql writes arrays of numpy as JSON, like lists', async (t) => {
+test('to_sql writes numpy arrays as JSON, as it writes lists', async (t) => {
   const table = tableFor(t, 'sqlite');
   const printed = await call(`
 import numpy

@@ -238,7 +238,7 @@ test('the environment and the memory of a kernel contain no credential', async (
   assert.equal(readFileSync(`/proc/${pid}/environ`).includes(canary), false);
 });
 
-test('malformed calls of a kernel are answered with an error and end nothing', async () => {
+test('malformed calls of a kernel are answered with an error and do not end the kernel', async () => {
   const { printed } = await call(`
 import json
 from troupe import channel

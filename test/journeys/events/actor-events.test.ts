@@ -91,7 +91,7 @@ test('a returning subscriber gets the missed events of the kind that it follows'
   await notebook.close();
 });
 
-test('an overview gets counts and refusals, and a stream of one actor names its kind', async () => {
+test('a stream with moves=false has counts and refusals, and a stream of one actor must name the kind', async () => {
   const overview = await openStream(server, '/api/v3/actors/events?moves=false');
   await overview.until('actors.replayed');
   const notebook = await openNotebook(server, { a: 'while True: pass' });

@@ -37,7 +37,7 @@ test('a ticket opens one stream once, without any header, and is in no log', asy
   for (const secret of [ticket, foreign.ticket, elsewhere.ticket]) assert.ok(!log.includes(secret));
 });
 
-test('a ticket has the rights of its caller: it ends with the token, unused or in use', async () => {
+test('a ticket has the rights of its caller, and becomes invalid with the token of the caller, even while its stream is open', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await client.members.create({ userId: 'guest', role: 'viewer' });
   const token = await client.accessTokens.create({
@@ -78,7 +78,7 @@ test('a ticket of a conversation needs the right to read it', async () => {
   assert.match(await stream.text(), /"type":"session\.closed"/);
 });
 
-test('a closed session has no tickets, and earlier ones open nothing', async () => {
+test('no ticket is issued for a closed session, and earlier tickets no longer work', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const { environmentId } = notebook;
   const { sessionId } = await client.agentSessions.open({ environmentId, notebookSessionId: notebook.id });

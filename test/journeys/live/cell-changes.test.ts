@@ -133,7 +133,7 @@ test('followers of the events and pages see the changes, and the stored notebook
   await notebook.close();
 });
 
-test('a stale version, or a stale updatedAt, refuses the whole request and names the present versions', async () => {
+test('a request with a stale version or a stale updatedAt is refused as a whole, and the error names the present versions', async () => {
   const notebook = await openNotebook(server, { a: '1', b: '2' });
   const version = await versionOf(notebook, 'a');
   const { updatedAt: first } = await client.notebooks.get(notebook.id);
@@ -350,7 +350,7 @@ test('a request with one mistake changes nothing, and the error names its place'
   await notebook.close();
 });
 
-test('a notebook grows to 10,000 cells and 16 MiB of code, and no further', async () => {
+test('a notebook can have at most 10,000 cells and 16 MiB of code', async () => {
   const notebook = await openNotebook(server, { a: '' });
   const create = (count: number) =>
     Array.from({ length: count }, () => ({ type: 'create-cell', code: '' }) as const);

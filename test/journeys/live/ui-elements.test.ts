@@ -222,7 +222,7 @@ for one in (add, fail, large, slow, slow_coroutine, die):
     get_context().function_registry.register(element._id, Function(one.__name__, Args, one))
 element`;
 
-test('a function is called and returns its value; its errors, and those of the kernel, are results', async () => {
+test('a function of an element is called and its value returned; errors of the function and of the kernel are results with success false', async () => {
   const notebook = await openNotebook(server, { a: FUNCTIONS });
   await notebook.run([]);
   const namespace = await elementOf(notebook, 'element');

@@ -115,7 +115,7 @@ test('an asset can be deleted alone, and its run stays', async () => {
   await notebook.close();
 });
 
-test('a run that has not ended is not deleted, and the refusal gives advice', async () => {
+test('deleting a run that has not ended is refused, with advice', async () => {
   const notebook = await openNotebook(server, { a: 'import time\ntime.sleep(1000)' });
   const runId = await notebook.submit(['a']);
   const problem = await problemOf(client.runs.delete(runId));

@@ -43,7 +43,7 @@ test('an environment shows the session that occupies it, and is vacant again whe
   assert.deepEqual({ ...occupied, notebookSessionId: null, updatedAt: vacant.updatedAt }, vacant);
 });
 
-test('an environment with a session attached cannot be closed', async () => {
+test('an environment to which a session is attached cannot be closed', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const { environmentId } = notebook;
   assert.equal(await refusalOf(environments.close(environmentId)), '409 environment_in_use');

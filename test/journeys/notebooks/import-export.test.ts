@@ -216,7 +216,7 @@ test('a closed session shows the saved cells, and is deleted with the notebook',
   assert.equal(await refusalOf(notebook.record()), '404 not_found');
 });
 
-test('options that converters do not know are kept, and do not affect the rest', async () => {
+test('options that converters do not know are kept, and do not affect other parts of the notebook', async () => {
   const { id } = await notebooks.create({
     serialization: {
       app: { options: { 'a b': 1, _filename: 'x', width: { deep: 1 }, app_title: 7, auto_download: 'x' } },

@@ -37,7 +37,7 @@ const DEATHS = {
   ],
 } as const;
 
-test("cells that ran before the kernel's death or the session's close are in the run with their results", async () => {
+test('when the kernel dies or the session is closed, the run has the results of the cells that had ended before', async () => {
   const notebook = await openNotebook(server, {
     first: 'import os\nfirst = os.getpid()\nprint("here")',
     fatal: 'first and os._exit(3)',
@@ -55,7 +55,7 @@ test("cells that ran before the kernel's death or the session's close are in the
   assert.deepEqual(statuses(closed), { first: 'success', endless: 'interrupted' });
 });
 
-test("an execution whose kernel dies while checking new code gets the refusal of the session's new state", async () => {
+test("if the kernel dies while it checks new code, the execution is refused because of the session's new state", async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const fatal = `from marimo._lint.validate_graph import check_for_errors
 check_for_errors.__code__ = (lambda *_: __import__('os')._exit(3)).__code__`;
@@ -66,7 +66,7 @@ check_for_errors.__code__ = (lambda *_: __import__('os')._exit(3)).__code__`;
   assert.equal((await notebook.run(['a'])).status, 'completed');
 });
 
-test('when the kernel cannot check new code, the execution is accepted and its run has the error', async () => {
+test('if the kernel cannot check new code, the execution is accepted, and its run has the error', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const broken = `from marimo._lint.validate_graph import check_for_errors
 check_for_errors.__code__ = (lambda *_: {}['nothing']).__code__`;

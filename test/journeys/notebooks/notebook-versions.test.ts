@@ -65,7 +65,7 @@ test('a restored notebook has the title, cells, datasources, variables and metad
   assert.deepEqual([replaced?.updatedAt, replaced?.updatedBy], [changed.updatedAt, 'bob']);
 });
 
-test('viewers cannot restore a version, and nobody can while a session is open or after an unread change', async () => {
+test('a version is not restored for viewers, while a session is open, or after a change that the caller has not read', async () => {
   const made = await notebooks.create(codes('1'));
   const changed = await bob.client.notebooks.update(made.id, {
     expectedUpdatedAt: made.updatedAt,

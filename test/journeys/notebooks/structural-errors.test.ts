@@ -57,7 +57,7 @@ test('a request without structuralErrors is refused, with the reasons', async ()
   }
 });
 
-test('new code with a double definition runs with skip, and cells that do not need it succeed', async () => {
+test('with structuralErrors skip, new code with a double definition runs, and cells that do not need the defined name succeed', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 2', c: 'z = 3' });
   const cells = [{ cellId: 'b', code: 'x = 2' }, { cellId: 'c' }];
   const run = await notebook.run({ type: 'cells', cells, structuralErrors: 'skip' });

@@ -48,7 +48,7 @@ const nothingLeft = () => eventually('no file is left', () => elementFilesIn(ser
 const set = (notebook: OpenNotebook, value: unknown) =>
   notebookSessions.setUiValues(notebook.id, { values: { [ELEMENT]: value } });
 
-test('the kernel has the name and the bytes of a file that a page sends, and the file takes no room any more', async () => {
+test('the kernel gets the name and the bytes of a file that a page sends, and the file then takes no room any more', async () => {
   const { notebook, page } = await open();
   const [large, empty] = [Uint8Array.from(randomBytes(2 * MIB + 1)), new Uint8Array(0)];
   const value = [
@@ -120,7 +120,7 @@ test('an upload that is cut leaves nothing', async () => {
   await nothingLeft();
 });
 
-test('the files of a session are gone once its kernel is restarted, and a value that names one is answered with a sentence', async () => {
+test('the files of a session are removed when its kernel is restarted, and a value that names such a file gets a sentence as its error', async () => {
   const { notebook, page } = await open();
   const name = await sent(page, Buffer.from('abc'));
   await page.do('kernel/restart_session');

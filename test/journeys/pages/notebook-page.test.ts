@@ -222,7 +222,7 @@ test('edits of a page are saved at once, even while a cell runs, reach other pag
   await notebook.close();
 });
 
-test('an error names the cell at fault once, and a cell that only defines a function is called as marimo calls it', async () => {
+test('an error names the cell at fault once, and a cell that only defines a function is labelled as in marimo', async () => {
   const serialization = {
     cells: [
       { cell_id: 'f', code: 'def f():\n    return 1', options: { name: 'f' } },

@@ -25,7 +25,7 @@ test('a file of 20 MB reaches the notebook whole, and the page still shows it af
   await notebook.close();
 });
 
-test('the files that were chosen last are the value, also when earlier ones are still on their way', {
+test('the value is the files that were chosen last, even if earlier ones are still being sent', {
   skip,
 }, async (t) => {
   const opened = await ElementFilePage.open(t, server);

@@ -66,7 +66,7 @@ async function created(...[file, content]: Parameters<typeof upload>): Promise<A
 /** With a cost of the square of its length, a path of this length would take hours. */
 const LONG_PATH = `a${'/'.repeat(1_000_000)}b`;
 
-test('a page is refused a path of a million slashes at once', async () => {
+test('a path of a million slashes from a page is refused without delay', async () => {
   const requests: readonly (readonly [path: string, body: object])[] = [
     ['list_files', { path: LONG_PATH }],
     ['file_details', { path: LONG_PATH }],
@@ -318,7 +318,7 @@ test('an address of a download gives no file without the token in a header, and 
   }
 });
 
-test('a page that may edit copies a file of up to 1 MiB, and replaces nothing', async () => {
+test('a page that may edit copies a file of up to 1 MiB, and overwrites no other file', async () => {
   const copy = (path: string, newPath: unknown) => ask('copy', { path, newPath });
   const { info } = await copy('/seed.txt', '/copies/new/seed copy.txt');
   assert.deepEqual([info?.path, info?.size], ['/copies/new/seed copy.txt', 4]);

@@ -42,7 +42,7 @@ async function openShowing(t: TestContext, on: TestServer, html: string): Promis
 
 const sentencesOf = (page: Page) => notebookIn(page).locator('#troupe-refusals p').allTextContents();
 
-test('a page names each host that its outputs were refused once, also for a frame that an output writes', {
+test('a page names each refused host of its outputs once, even if a frame in an output refers to it', {
   skip: withoutBrowser,
 }, async (t) => {
   // marimo's page asks for this with every chart of plotly.

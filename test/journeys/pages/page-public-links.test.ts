@@ -123,7 +123,7 @@ function silence(seconds: number): Buffer {
   return Buffer.concat([header, Buffer.alloc(2 * rate * seconds)]);
 }
 
-test('in a browser, a recording goes on where it was when its credential expires before its rest is loaded', {
+test('in a browser, a recording continues at the same place if its credential expires before all of it is loaded', {
   skip: withoutBrowser,
 }, async (t) => {
   await client.files.put('public/long.wav', silence(120));

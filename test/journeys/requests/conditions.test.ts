@@ -31,7 +31,7 @@ test('a notebook is sent again only if it has changed', async () => {
   assert.notEqual(second.etag, first.etag);
 });
 
-test('a notebook has the same state in its tag whether it is sent compressed or plain', async () => {
+test('the entity tag of a notebook names the same state for a compressed and a plain response', async () => {
   const cells = [{ cell_id: 'long', code: `text = '${'x'.repeat(20_000)}'` }];
   const { id, updatedAt } = await client.notebooks.create({ serialization: { cells } });
   const path = `/api/v3/notebooks/${id}`;
@@ -130,7 +130,7 @@ test('a run that has become stale is sent again', async (t) => {
   assert.equal((await second.runs.getTagged(runId, { ifNoneMatch: stale.etag })).value, undefined);
 });
 
-test('with If-Match a datasource is replaced and deleted only in the state that was read, and not under a reused slug', async () => {
+test('with If-Match a datasource is replaced and deleted only in the state that was read, and never another datasource with the same slug', async () => {
   const { datasources } = client;
   await datasources.create({ slug: 'tagged', connection });
   const { etag } = await datasources.getTagged('tagged');

@@ -117,7 +117,7 @@ test('a bound token does not get the recorded answer of an operation for unbound
   await client.members.update('ann', { role: 'editor' });
 });
 
-test('a key that was sent with a notebook session works for its sender alone', async () => {
+test('an idempotency key that was sent with a notebook session works only for its sender', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const path = `/api/v3/notebook-sessions/${notebook.id}/executions`;
   const body = { type: 'all' };

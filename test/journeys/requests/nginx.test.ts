@@ -44,7 +44,7 @@ test('through nginx, events arrive as they happen and a silent run is not cut of
   assert.equal(events.types.at(-1), 'session.closed');
 });
 
-test('nginx passes on a response of the server byte for byte', { skip }, async (t) => {
+test('nginx passes on a response of the server unchanged', { skip }, async (t) => {
   const { server, baseUrl } = await startBehindNginx(t);
   const { client } = server;
   const { id } = await client.notebooks.create({

@@ -53,7 +53,7 @@ test('a stale ancestor runs with the code that it had when the run was accepted'
   assert.deepEqual(printed(next), { a: '', b: 'edited\n' });
 });
 
-test('a cell that is disabled or deleted after its run was accepted runs, and then it is disabled or gone', async () => {
+test('a cell that is disabled or deleted after its run was accepted still runs, and is disabled or deleted afterwards', async () => {
   const id = await openNotebook({ a: 'open("ran-a", "w").close()', b: 'print("b")' });
   const { run } = await editWhileHeld(id, { type: 'all' }, [
     { type: 'delete-cell', cellId: 'a' },

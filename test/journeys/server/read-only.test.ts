@@ -23,7 +23,7 @@ const server = await before.restart({ TROUPE_READ_ONLY: 'true', TROUPE_KEEP_RUNS
 const { client, dataDir } = server;
 const untouched = contentsOf(dataDir);
 
-test('every operation except GET is refused with 503 and a sentence with the way out', async () => {
+test('every operation except GET is refused with 503 and a sentence that names the setting', async () => {
   const { body } = await server.request('GET', '/api/v3/openapi.json');
   const documented = Object.entries((body as { paths: Record<string, object> }).paths).flatMap(
     ([path, methods]) =>

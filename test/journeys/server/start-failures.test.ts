@@ -170,7 +170,7 @@ sys.stdin.read()`;
   await assert.rejects(open(second), /second\.sock\.lock beside the socket \S+ is not an ordinary file/);
 });
 
-test('a keyring setting that names a directory gets the same error line when there is no store yet', async (t) => {
+test('a keyring setting that names a directory has its own error line even when there is no store yet', async (t) => {
   const root = mkdtempSync(join(tmpdir(), 'troupe-start-'));
   t.after(() => rmSync(root, { recursive: true, force: true }));
   const { code, line } = await failToStart(t, join(root, 'data'), { TROUPE_KEYRING_FILE: root });

@@ -22,7 +22,7 @@ const LOOKS = 3;
 const PATIENCE_MS = 60_000;
 const within = (what: string, fact: () => boolean) => eventually(what, fact, PATIENCE_MS);
 
-test('a warm-up carries out all of its steps and leaves no file, commit, count and kernel', async (t) => {
+test('a warm-up carries out all of its steps and leaves no files, commits, counts or kernels', async (t) => {
   const { app, options, dataDir, log, counts } = await start(t);
   const before = { files: filesOf(dataDir), counts: counts() };
   const lines = log.length;

@@ -436,7 +436,7 @@ test('the server does not ask the provider before somebody signs in', async (t) 
   assert.deepEqual(fixture.provider.requests, []);
 });
 
-test('a person who signs in with the company confirms a command line, whose token ends with the person', {
+test('a person who has signed in with the provider confirms a command line, and its token ends when the provider removes the person', {
   skip: withoutBrowser,
 }, async (t) => {
   const { server, provider } = shared;
@@ -473,7 +473,7 @@ test('a person who signs in with the company confirms a command line, whose toke
   assert.match((await shell.troupe(['whoami'], { env })).err, /does not accept your token/);
 });
 
-test('in a browser a person signs in with the company, works, and signs out there as well', {
+test('in a browser a person signs in with the identity provider, works, and signs out at the provider as well', {
   skip: withoutBrowser,
 }, async (t) => {
   const { server, provider } = shared;

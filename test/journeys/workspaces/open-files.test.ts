@@ -15,7 +15,7 @@ import { OWNER } from '#test/support/server-fixture.ts';
 const HEADERS = { authorization: `Bearer ${OWNER.token}` };
 const WORKSPACE = { ...HEADERS, 'service-workspace-id': OWNER.workspaceId };
 
-test('with too many open files no request gets a 500, and the server recovers once there are fewer', {
+test('with too many open files no request gets a 500, and the server recovers once files are closed', {
   skip: UNSEEN,
 }, async (t) => {
   const server = await startChildServer(t, { TROUPE_WORKERS: '1' });

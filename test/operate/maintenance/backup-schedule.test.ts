@@ -102,7 +102,7 @@ test('an operator is warned while the folder of the backups does not respond, un
   await eventually('the warning has ended', () => schedule.warnings.length === 0);
 });
 
-test('of two stores that use one folder the second makes no backup and names the first, and a moved store goes on', async (t) => {
+test('of two stores with one folder the second makes no backup and its warning names the first, and a moved store continues', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const { log, lines } = rememberingLog();
@@ -147,7 +147,7 @@ test('of two stores that use one folder the second makes no backup and names the
   assert.deepEqual(second.warnings, []);
 });
 
-test('a folder without space belongs to no store, so backups begin when there is space', {
+test('a folder on a full disk is not taken by any store, and backups begin when there is space', {
   skip: noSmallDisk,
 }, async (t) => {
   const dataDir = await filledDirectory(t);

@@ -93,7 +93,7 @@ test('a clock is trusted after a long time without sweeps when records fill that
   assert.equal(await clockOf(later + HOUR_MS).check(later + HOUR_MS), true);
 });
 
-test('versions of notebooks that were never run are kept from a clock that is ahead, as runs are', async (t) => {
+test('a clock that is ahead deletes no versions of notebooks without runs, just as it deletes no runs', async (t) => {
   const { store, clockOf } = await open(t);
   const at = new Date(NOW).toISOString();
   const version = { updatedAt: at, title: null, cellCount: 0, replacedAt: at, bytes: 2 };

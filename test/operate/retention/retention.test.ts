@@ -136,7 +136,7 @@ test('a version that was current until lately stays, however long ago it began',
   assert.equal(notebooks.versions(workspaceId, document.id).length, 1);
 });
 
-test('outputs of runs are deleted separately: the run records that, gets another entity tag, and is not examined again', async (t) => {
+test('outputs of runs are deleted separately: the record of the run says so, has another entity tag, and is not examined again', async (t) => {
   const { store, removals, runs, begin, finish, shown, sweepAfter } = await open(t, { keepOutputsDays: 7 });
   const [workspaceId] = WORKSPACES;
   const old = Array.from({ length: 30 }, () => finish(workspaceId!, begin(workspaceId!), 2));

@@ -90,7 +90,7 @@ test('a listener that throws does not prevent the others from being called; the 
   assert.deepEqual([calls, other!.asked.length], [2, 2]);
 });
 
-test('a change that one worker cannot act on is not acknowledged, and the next one is', async (t) => {
+test('a change is not acknowledged if a worker cannot act on it, and the next change is acknowledged', async (t) => {
   const { store } = await temporaryStore(t);
   const [worker, other] = testCluster(2, () => 0);
   const identity = new Identity(store, Date.now, worker);

@@ -122,7 +122,7 @@ test('a user who is not a member cannot be read, changed or removed', async (t) 
   }
 });
 
-test('pages of members are in the order of user ids, and continue after a member that has left', async (t) => {
+test('pages of members are in the order of user ids, and continue after a member who has left', async (t) => {
   const { members, owner, store } = await openIdentity(t);
   for (const userId of ['zoe', 'ada']) members.add(owner.workspaceId, userId, { role: 'viewer' });
   await store.durable();

@@ -173,7 +173,7 @@ test('the list is paged, oldest first, and refuses a cursor that is not one of i
   );
 });
 
-test('with a longest life of tokens, a new token gets it when nobody names an expiry, and a later expiry is refused', async (t) => {
+test('if the life of tokens is limited, a new token without an expiry gets the longest life, and a later expiry is refused', async (t) => {
   const { identity, owner, clock, enter } = await openIdentity(t);
   const tokens = new AccessTokens(identity, 30);
   const at = (days: number) => new Date(clock.ms + days * 86_400_000).toISOString();

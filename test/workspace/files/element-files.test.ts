@@ -60,7 +60,7 @@ test('the removals of one workspace are carried out one by one, and those of ano
   assert.equal(begun.length, 0);
 });
 
-test('as many removals as the limit wait in all workspaces together', async (t) => {
+test('in all workspaces together, at most as many removals wait as the limit allows', async (t) => {
   const { begun, remove } = heldFiles(t);
   const outcomes = Array.from({ length: 2 + 256 + 1 }, (_, at) =>
     outcomeOf(remove('s', [idOf(1)], `ws_${at % 20}`)),

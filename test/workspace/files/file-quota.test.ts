@@ -23,7 +23,7 @@ function open(max: number) {
   return { quota, setEntries };
 }
 
-test('a slow count of few files does not put off the next one: what was deleted meanwhile makes room', async () => {
+test('a slow count of few files does not delay the next one, so files that were deleted meanwhile make room', async () => {
   const { quota, setEntries } = open(3);
   assert.equal((await quota.usage(WORKSPACE)).entries, 3);
   setEntries(2);
@@ -31,7 +31,7 @@ test('a slow count of few files does not put off the next one: what was deleted 
   await charge.file(undefined);
 });
 
-test('a slow count of many files puts off the next one for ten times as long', async () => {
+test('a slow count of many files delays the next one for ten times its duration', async () => {
   const { quota, setEntries } = open(1_000);
   assert.equal((await quota.usage(WORKSPACE)).entries, 1_000);
   setEntries(2);

@@ -12,7 +12,7 @@ import { OWNER, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts'
 
 const PLACE = 'package-sets: the removal of a half-made package set';
 
-test('a half-made package set that cannot be removed is logged and counted, and the server goes on', async (t) => {
+test('an incomplete package set that cannot be removed is logged and counted, and the server continues', async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'troupe-half-made-'));
   t.after(() => {
     execFileSync('rm', ['-rf', dataDir]); // Node.js cannot remove such a folder

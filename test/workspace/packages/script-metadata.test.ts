@@ -142,7 +142,7 @@ test('two notebooks have different versions of a package', async () => {
   assert.equal(await run(server, ['greeting>=2', 'punctuation'], code), 'good day!\n');
 });
 
-test('the same requirements in another order and spelling are installed once', async () => {
+test('requirements that differ only in order and spelling are installed once', async () => {
   const before = index.downloads.length;
   await run(server, ['Punctuation', 'NEEDING', 'marimo'], 'import needing');
   assert.equal(index.downloads.length, before);

@@ -163,7 +163,7 @@ test("record, events and command line show the current step of a session's start
   await client.notebookSessions.close(id);
 });
 
-test("a notebook that requires another Python or marimo is opened with the server's, and the command line warns", async () => {
+test("a notebook that requires another version of Python or marimo is opened with the server's version, and the command line warns", async () => {
   const header = '# /// script\n# requires-python = ">=99"\n# dependencies = ["marimo==0.1"]\n# ///\n';
   const content = `${header}import marimo\napp = marimo.App()\n\n@app.cell\ndef _():\n    return\n`;
   const { id } = await client.notebooks.import({ format: 'py', content });
