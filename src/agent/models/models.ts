@@ -128,7 +128,7 @@ export class Models {
   #requireUsable(workspaceId: string, { provider, name }: ModelId): void {
     const { local } = this.#options;
     if (provider === 'local' && local !== undefined && local.name !== name) {
-      throw new AppError('unknown_model', `This server has the one local model local/${local.name}.`);
+      throw new AppError('unknown_model', `The only local model of this server is local/${local.name}.`);
     }
     if (this.#source(workspaceId, provider) !== null) return;
     const lacks = (provider === 'local' ? local?.lacks() : undefined) ?? LACKS[provider];

@@ -24,7 +24,7 @@ export async function checkPython(config: Config): Promise<Finding[]> {
   try {
     runDir = mkdtempSync(join(tmpdir(), 'troupe-doctor-'));
   } catch (error) {
-    const { problem: detail } = systemFailure(`There can be no temporary files in ${tmpdir()}`, error);
+    const { problem: detail } = systemFailure(`Temporary files cannot be made in ${tmpdir()}`, error);
     return [problem('Python', detail, 'Make that directory writable, or set TMPDIR to one that is.')];
   }
   const silent = { info: () => {}, warn: () => {}, error: () => {} };

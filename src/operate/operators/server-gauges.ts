@@ -141,7 +141,7 @@ export function observeServer({
   registry.observedGauge(
     {
       name: 'troupe_disk_free_inodes',
-      help: 'How many more files the disk of the data directory takes; absent where it has no such limit.',
+      help: 'How many more files fit on the disk of the data directory; absent where the disk has no such limit.',
     },
     [],
     () => {
@@ -175,7 +175,7 @@ export function observeServer({
   registry.observedGauge(
     {
       name: 'troupe_backup_last_increment_timestamp_seconds',
-      help: 'When changes were last added to the newest backup, or there were none, in seconds since 1970. Absent where the server adds none, and before the first time since its start.',
+      help: 'Time of the last increment, or of the last check that found no changes, in seconds since 1970. Absent where the server makes no increments, and before the first one since its start.',
     },
     [],
     backup(({ incrementAtMs }) => incrementAtMs && incrementAtMs / 1000),
@@ -191,7 +191,7 @@ export function observeServer({
   registry.observedGauge(
     {
       name: 'troupe_backup_duration_seconds',
-      help: 'How long the last backup took since the start of the server.',
+      help: 'Duration of the last backup that was made since the start of the server.',
     },
     [],
     backup(({ durationMs }) => durationMs && durationMs / 1000),

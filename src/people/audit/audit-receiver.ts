@@ -83,7 +83,7 @@ class StreamReceiver implements AuditReceiver {
     const limit = new AbortController();
     try {
       const late = pause(SEND_LIMIT_MS, undefined, { signal: limit.signal, ref: false }).then(() => {
-        throw new Error('The receiver takes nothing.');
+        throw new Error('The receiver does not accept data.');
       });
       late.catch(() => undefined);
       await Promise.race([written, failed, late]);

@@ -294,7 +294,7 @@ test('the doctor reports that temporary files are impossible, and continues', as
   const report: Report = JSON.parse(out);
   assert.equal(exitCode, 1);
   const { detail, advice } = find(report, 'Python');
-  assert.match(detail, /^There can be no temporary files in \/nowhere: it does not exist \(ENOENT\)\.$/);
+  assert.match(detail, /^Temporary files cannot be made in \/nowhere: it does not exist \(ENOENT\)\.$/);
   assert.match(String(advice), /set TMPDIR to one that is\.$/);
   assert.equal(find(report, 'data directory').status, 'ok');
 });
