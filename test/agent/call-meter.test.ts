@@ -87,7 +87,7 @@ test('an answer that breaks off before its last figures counts the reported inpu
   });
 });
 
-test('an answer of the responses API that breaks after its end has been announced has all its figures', async () => {
+test('an answer of the responses API that breaks off after its last event is counted with all its figures', async () => {
   const usage = {
     ...{ input_tokens: 60, output_tokens: 7 },
     ...{ input_tokens_details: { cached_tokens: 20 }, output_tokens_details: { reasoning_tokens: 2 } },

@@ -37,7 +37,7 @@ test('a call is added in the commit of its turn, and the counts of several worke
   assert.equal(nextCursor, null);
 });
 
-test('pages of sums continue after their last one, across days, users and models', async (t) => {
+test('each page of sums continues after the last sum of the previous page, across days, users and models', async (t) => {
   const { store } = await temporaryStore(t);
   const use = new ModelUse(store, 0);
   const expected: unknown[] = [];

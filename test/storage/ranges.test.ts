@@ -61,7 +61,7 @@ test('a page of a range begins after an id that need not exist, has no more reco
   }
 });
 
-test('ids of any script are listed, in the order of their bytes', async (t) => {
+test('ids in any writing system are listed in the order of their bytes', async (t) => {
   const { store } = await temporaryStore(t);
   const ids = ['\u00e9t\u00e9', '\ud83d\ude00', 'z', '\uffff', '\u6f22'];
   store.write((tx) => {

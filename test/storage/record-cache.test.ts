@@ -69,7 +69,7 @@ test('the result for a record up to the limit of bytes is kept, and for one byte
   }
 });
 
-test('results of the most records are kept, and one more takes the place of the oldest', async (t) => {
+test('the cache keeps results up to its limit, and one more takes the place of the oldest', async (t) => {
   const { store } = await temporaryStore(t);
   const { cache, computed } = lengths();
   const ids = Array.from({ length: MAX_CACHED_RECORDS + 1 }, (_, i) => `t${i}`);

@@ -107,7 +107,7 @@ test('a revision never gets a connection of an earlier revision', async () => {
   assert.deepEqual(seen, ['open sales/1#1', 'open sales/2#2']);
 });
 
-test('dropping a datasource closes its idle connections at once and the others when their statement ends, and none of other datasources', async () => {
+test('dropping a datasource closes its idle connections at once and the others when their statement ends, and connections to other datasources stay open', async () => {
   const { pool, seen, acquire } = watchedPool();
   const [idle, used, other] = [await acquire(), await acquire(), await acquire(record(1, 'sales-2'))];
   idle.release(true);

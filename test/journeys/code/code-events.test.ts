@@ -98,7 +98,7 @@ test('events of the code itself are published under __scratch__, those of cells 
   await notebook.close();
 });
 
-test('a moved cell is published as a new order', async () => {
+test('moving a cell publishes the new order of the cells', async () => {
   const notebook = await openNotebook(server, { a: '1', b: '2' });
   await using events = await notebook.events();
   await callCode(client, notebook.id, block('ctx.move_cell("b", before="a")'));

@@ -93,7 +93,7 @@ test('the last expression is the output; without one, or after an asynchronous b
   assert.equal(output?.mimetype, 'text/markdown');
 });
 
-test('printed text in every script arrives unchanged', async () => {
+test('printed text in every writing system arrives unchanged', async () => {
   const text = 'žluťoučký 中文 العربية 👩‍👩‍👧 \u0000\u001b[31m\r\n\ttab \\n "q" </script>';
   assert.deepEqual(await run(`print(${JSON.stringify(text)})`), { ...SILENT, stdout: `${text}\n` });
   assert.deepEqual(await run('print("\\ud800")'), { ...SILENT, stdout: '\\ud800\n' });

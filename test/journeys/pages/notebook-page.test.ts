@@ -42,7 +42,7 @@ test('a page that sends a refused change of a cell many times gets the code of t
   await notebook.close();
 });
 
-test('a page shows the cells, runs them as durable runs, and a slider moves in other pages and runs the cells that depend on it', async () => {
+test('a page shows the cells and runs them as durable runs, and a moved slider also moves in other pages and runs the cells that depend on it', async () => {
   const notebook = await openNotebook(server, SLIDER);
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
   const first = await page.follow();

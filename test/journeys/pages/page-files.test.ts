@@ -235,7 +235,7 @@ test('a file of 1 MiB is shown, 1000 entries are listed, 200 are found, and larg
   assert.equal(existsSync(local('large/too.bin')), false);
 });
 
-test('a search reads up to 20,000 names, the nearest first', async () => {
+test('a search reads up to 20,000 names, beginning with the nearest folders', async () => {
   mkdirSync(local('wide/inner'), { recursive: true });
   writeFileSync(local('wide/inner/needle.txt'), '');
   for (let i = 0; i < 19_998; i++) writeFileSync(local(`wide/${i}`), '');

@@ -219,7 +219,7 @@ test(`${MAX_PEOPLE} people are named and more are counted, and the last ${MAX_CH
   await notebook.close();
 });
 
-test('the presence takes the cookie of this notebook only, and no page of another origin reads it', async () => {
+test('the stream of people in a notebook accepts only the cookie of that notebook, and no page of another origin reads it', async () => {
   const notebook = await openNotebook(server, { a: 'a = 1' });
   const another = await openNotebook(server, { a: 'a = 1' });
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);

@@ -130,7 +130,7 @@ test('an execution accepts a cell of an event, with its name and its whole confi
   );
 });
 
-test('an execution opens and closes the output of a cell', async () => {
+test('an execution can expand and collapse the output of a cell', async () => {
   const options = async (expandOutput: boolean) => {
     await notebook.run({ type: 'cells', cells: [{ cellId: 'numbers', config: { expandOutput } }] });
     return (await client.notebooks.get(notebook.id)).serialization.cells[0]?.options;

@@ -58,7 +58,7 @@ test('a file of a full workspace can be replaced by one of at most the same size
   await client.files.put('new', Buffer.alloc(MIB - BLOCK));
 });
 
-test('files and folders count up to the quota of entries, and not one more', async () => {
+test('files and folders can be made up to the quota of entries, and not one more', async () => {
   const { client, local } = await newWorkspace();
   for (let i = 0; i < MAX_ENTRIES - 3; i++) await client.files.put(`f${i}`, Buffer.alloc(0));
   assert.equal(await refusalOf(client.files.put('a/b/c/d', Buffer.alloc(0))), '507 file_quota_exceeded');

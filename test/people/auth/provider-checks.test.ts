@@ -42,7 +42,7 @@ function begin(checkedAtMs: Record<string, number>, renew: (subject: string) => 
   return { checks, asked, clock };
 }
 
-test('a provider with too many requests is asked nothing for the time that it names, and then about the remaining people', async () => {
+test('after a provider has reported too many requests, the server pauses for the time that the provider names, and then asks about the remaining people', async () => {
   let isFull = false;
   const people = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`p${at}`, at]));
   const { checks, asked, clock } = begin(people, async () => {
