@@ -63,7 +63,7 @@ export interface Subject {
   creates?(): Promise<Repeated>;
   /** Returns how clients subscribe to the printed text of a session. */
   subscription?(session: Session, count: number): Subscription;
-  /** An event stream of the time, without a session. */
+  /** An event stream that sends the time, without a session. */
   readonly clock?: Subscription;
   end(): Promise<void>;
 }

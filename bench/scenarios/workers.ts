@@ -203,8 +203,7 @@ function compare(subjects: readonly Subject[]): readonly Measure[] {
 }
 
 /**
- * Returns the median of the ratios of the rounds. In each round both were measured one after the
- * other.
+ * Returns the median of the ratios of the rounds. In each round the two figures were measured one after the other.
  */
 function ratio(values: readonly number[], base: readonly number[]): number {
   return median(values.map((value, round) => value / base[round]!));

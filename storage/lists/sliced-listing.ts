@@ -22,8 +22,8 @@ export interface SlicedList<R, T> extends Omit<PageShape<R, T>, 'limit'> {
 }
 
 /**
- * Resolves with a page. The first step is made within the call, and most pages need no other. A page that needs more steps is read
- * in slices, and resolves once everything in it is on disk.
+ * Resolves with a page. The first step is made within the call, and most pages need only this step. A page that needs
+ * more steps is read in slices, and resolves once everything in it is on disk.
  */
 export async function slicedListing<R, T>(
   store: Pick<Store, 'durable'>,

@@ -201,7 +201,7 @@ function endOf(syntax: SqlSyntax, sql: string, opening: string, from: number): n
   return endOfLine(sql, from, syntax.endsLineAtReturn === true);
 }
 
-/** The parts of an escape string, which have an end of a line between them, are all escape strings. */
+/** An escape string may have several parts, with the end of a line between them. All parts are escape strings. */
 function endOfEscapeString(sql: string, from: number): number {
   for (let at = from; ; at = CONTINUED.lastIndex) {
     const end = endOfQuoted(sql, "'", at, { doubles: true, escapes: true });

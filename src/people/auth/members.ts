@@ -106,7 +106,8 @@ export class Members {
    * the error of `checkState`.
    */
   remove(workspaceId: WorkspaceId, userId: string, checkState: StateCheck<string> = () => {}): void {
-    // This includes tokens that are not committed yet. A token that remained would be valid again once the user is a member again.
+    // Tokens that are not committed yet are revoked, too. A token that is not revoked would become valid again once
+    // the user is a member again.
     const bound = this.#identity.store.idsUnder(workspaceTokens, workspaceId);
     this.#identity.write((tx) => {
       const current = tx.get(memberRecords, workspaceId, userId);

@@ -28,7 +28,7 @@ export interface SourceBuildsOptions {
     question: Readonly<Record<string, unknown>>,
     task: InstallerTask,
   ) => Promise<InstallerAnswer>;
-  /** The paths and ports that a child which asks the index can reach. */
+  /** The paths and ports that a child may use if it sends requests to the index. */
   readonly index: InstallerReach;
 }
 

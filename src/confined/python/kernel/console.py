@@ -294,7 +294,7 @@ def forward_file_descriptor(standard_stream, fd, should_exit):
         if not data:
             return
         if standard_stream._stream.cell_id is None:
-            # Between cells the output goes to the log, because the descriptor is the kernel's own again.
+            # Between cells, output to the descriptor goes to the server's log.
             os.write(standard_stream._original_fd, data)
         elif text := decode(data):
             standard_stream.write(text)

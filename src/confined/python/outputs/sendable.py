@@ -133,7 +133,7 @@ def _json_text(mimetype, data):
         return encode_json_bytes(_plain_bundle(data) if mimetype == MIMEBUNDLE else data).decode()
     except Unsendable:
         raise
-    except Exception as error:  # marimo's encoder asks the value how it is to be encoded
+    except Exception as error:  # marimo's encoder calls methods of the value, which may raise
         raise Unsendable(f"the value to show as {mimetype} cannot be JSON: {_describe(error)}.") from None
 
 

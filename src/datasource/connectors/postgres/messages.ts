@@ -22,7 +22,7 @@ export interface MessageOptions {
  */
 export type Refusal = 'too_large' | 'copy' | 'malformed';
 
-/** A message starts with a letter and a length of four bytes, which does not count the letter. */
+/** A message starts with a letter and a length, which has four bytes. The length does not include the letter. */
 export const HEAD_BYTES = 5;
 const DATA_ROW = 0x44;
 /** `CopyInResponse`, `CopyOutResponse` and `CopyBothResponse`, with which the server begins a COPY. */
