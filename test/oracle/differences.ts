@@ -4,7 +4,7 @@
  */
 
 const UNRUN =
-  'Cells that were created or edited but not run, and their dependents, are stale: running a dependent runs them first. marimo leaves dependents fresh, with the old values or none.';
+  'Cells that were created or edited but not run, and their dependents, are stale: running a dependent runs them first. marimo shows dependents as fresh, although they have old values or none.';
 const OLD_ERRORS =
   'Structural errors that the notebook had before, in cells that the code does not touch, do not make the code fail. marimo counts them with every edit.';
 
