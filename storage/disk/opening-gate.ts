@@ -76,8 +76,12 @@ export class OpeningGate implements Disposable {
    * once it resolves, the commit has to ask again.
    */
   pass(): Promise<void> | undefined {
-    if (this.#doors === undefined || isShared(this.#doors)) return undefined;
-    return pause(RETRY_MS);
+    if (this.#doors === undefined) return undefined;
+    const { lock, directory, file } = this.#doors;
+    if (!lock.share(directory)) return pause(RETRY_MS);
+    const isTaken = lock.share(file);
+    lock.release(directory);
+    return isTaken ? undefined : pause(RETRY_MS);
   }
 
   /** The commit has ended. */
@@ -101,13 +105,6 @@ export class OpeningGate implements Disposable {
 /** Resolves when `take` returns true, or at the deadline. */
 async function until(take: () => boolean, deadline: number): Promise<void> {
   while (!take() && performance.now() < deadline) await pause(RETRY_MS);
-}
-
-function isShared({ lock, directory, file }: Doors): boolean {
-  if (!lock.share(directory)) return false;
-  const isTaken = lock.share(file);
-  lock.release(directory);
-  return isTaken;
 }
 
 function openIfThere(path: string): number | undefined {

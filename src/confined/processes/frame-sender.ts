@@ -49,7 +49,10 @@ export class FrameSender {
 
   /** Whether the child has taken everything that it was sent. */
   get isIdle(): boolean {
-    return this.#unsent.length === 0 && this.queuedBytes === 0;
+    const { socket } = this;
+    return (
+      this.#unsent.length === 0 && (socket === undefined || socket.destroyed || socket.writableLength === 0)
+    );
   }
 
   /**

@@ -127,7 +127,7 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
     },
     tickets: new EventTickets(authenticator),
     bootstrapped,
-    durable: () => identity.durable(),
+    durable: identity.durable.bind(identity),
     announce: (topic, payload) => identity.announce(topic, payload),
     onRevocation(end) {
       const check = () => {
