@@ -1,7 +1,9 @@
 /** The parts of the agent session's chart: its context, events, guards and actions. The chart combines them. */
+
 import { assign, emit, fromCallback, sendTo, setup } from 'xstate';
 import type { Failure } from '#src/base/errors/errors.ts';
 import type { FailureCode } from '#src/base/errors/failures.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { Refusals } from '#src/base/errors/refusals.ts';
 import type { EnvironmentId, RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import type { AgentStatus } from '#src/contract/wire/agent.ts';
@@ -141,7 +143,10 @@ export const agentSessionSetup = setup({
   },
   delays: {
     runDeadline: 1_800_000,
-    promptDeadline: ({ context }) => context.run?.timeoutMs ?? NO_DEADLINE_MS,
+    promptDeadline: ({ context: { run, sessionId } }) => {
+      invariant(run !== null, 'A busy conversation has a run.', sessionId);
+      return run.timeoutMs ?? NO_DEADLINE_MS;
+    },
     cancelGrace: 5_000,
     retryPause: ({ context }) => context.run?.pauseMs ?? 0,
   },
@@ -166,20 +171,23 @@ export const agentSessionSetup = setup({
       run: null,
     })),
     noteCloser: assign((_, by: string | undefined) => ({ closedBy: by ?? null })),
-    takeRun: assign((_, { runId, maxSteps, maxTokens, timeoutMs = null, by }: Prompt) => ({
-      run: {
-        id: runId,
-        maxSteps,
-        maxTokens,
-        steps: 0,
-        tokens: 0,
-        failures: 0,
-        pauseMs: 0,
-        timeoutMs,
-        isOutOfTime: false,
-        ...(by === undefined ? {} : { by }),
-      },
-    })),
+    takeRun: assign(({ context }, { runId, maxSteps, maxTokens, timeoutMs = null, by }: Prompt) => {
+      invariant(context.run === null, 'A conversation that is not busy has no run.', context.sessionId);
+      return {
+        run: {
+          id: runId,
+          maxSteps,
+          maxTokens,
+          steps: 0,
+          tokens: 0,
+          failures: 0,
+          pauseMs: 0,
+          timeoutMs,
+          isOutOfTime: false,
+          ...(by === undefined ? {} : { by }),
+        },
+      };
+    }),
     noteOutOfTime: assign(({ context: { run } }) => ({ run: run && { ...run, isOutOfTime: true } })),
     noteStep: assign(({ context: { run } }, tokens: number) => ({
       run: run && { ...run, steps: run.steps + 1, tokens: run.tokens + tokens, failures: 0 },

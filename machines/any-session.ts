@@ -1,5 +1,7 @@
 /** The common parts of the charts of notebook sessions and of agent sessions. */
+
 import type { Failure } from '#src/base/errors/errors.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 
 /** The announcements of a session: its new status, and that it is closed. */
 export type SessionNotice<Status extends string> =
@@ -38,6 +40,6 @@ export const NO_DEADLINE_MS = 2 ** 31 - 1;
 /** Returns a stand-in for a port. It throws until the port is provided. */
 export function unprovided(name: string): () => never {
   return () => {
-    throw new Error(`provide \`${name}\``);
+    invariant(false, 'A chart that runs has all its ports.', name);
   };
 }

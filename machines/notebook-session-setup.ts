@@ -1,7 +1,9 @@
 /** The parts of the notebook session's chart: its context, events, guards and actions. The chart combines them. */
+
 import { assign, emit, fromCallback, sendTo, setup, stateIn } from 'xstate';
 import type { Failure } from '#src/base/errors/errors.ts';
 import type { FailureCode } from '#src/base/errors/failures.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { Refusals } from '#src/base/errors/refusals.ts';
 import type { EnvironmentId, NotebookId, WorkspaceId } from '#src/base/ids.ts';
 import type { TerminalStatus } from '#src/contract/wire/run.ts';
@@ -174,7 +176,10 @@ export const notebookSessionSetup = setup({
     installDeadline: 20 * 60_000,
     cancelGrace: 3_000,
     killDeadline: 5_000,
-    workDeadline: ({ context }) => context.work?.timeoutMs ?? NO_DEADLINE_MS,
+    workDeadline: ({ context: { work, notebookId } }) => {
+      invariant(work !== null, 'A busy session has work.', notebookId);
+      return work.timeoutMs ?? NO_DEADLINE_MS;
+    },
     closeDeadline: 3_000,
     retryPause: 5_000,
   },
@@ -206,7 +211,10 @@ export const notebookSessionSetup = setup({
     })),
     noteKernelEnd: assign((_, kernelEnd: KernelEnd) => ({ kernelEnd })),
     noteCloser: assign((_, by: string | undefined) => ({ closedBy: by ?? null })),
-    takeWork: assign((_, work: Work) => ({ work })),
+    takeWork: assign(({ context }, work: Work) => {
+      invariant(context.work === null, 'A session that is not busy has no work.', context.notebookId);
+      return { work };
+    }),
     noteOutOfTime: assign(({ context: { work } }) => ({ work: work && { ...work, isOutOfTime: true } })),
     dropWork: assign({ work: null }),
     noteReady: assign((_, phases: Readonly<Record<string, number>>) => ({ phases, failure: null })),

@@ -18,7 +18,9 @@
  * cancelled. Stored: value and context, but not `busy`: a session that is busy stays stored as the `ready` that it
  * came from. A stored `live` claims a kernel that died with the server: `restored` starts another.
  */
+
 import type { SnapshotFrom } from 'xstate';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { SessionStatus } from '#src/contract/wire/session.ts';
 import {
   BROKEN,
@@ -328,5 +330,5 @@ export function sessionStatus(snapshot: Pick<NotebookSessionSnapshot, 'matches'>
   for (const status of ['starting', 'restoring', 'ready', 'busy', 'closing'] as const) {
     if (snapshot.matches({ live: status })) return status;
   }
-  throw new Error('A notebook session is in a state without a status.');
+  invariant(false, 'Each state of a notebook session has a status.');
 }

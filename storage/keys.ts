@@ -1,3 +1,5 @@
+import { invariant } from '#src/base/errors/invariant.ts';
+
 /** Every key is a tuple `[workspaceId, kind, …ids]`. Records that belong to no workspace have `SYSTEM` in place of its id. */
 export type Key = [partition: string, kind: string, ...ids: string[]];
 
@@ -21,7 +23,7 @@ export function writableKeyText(key: Key): string {
   const text = key.join(SEPARATOR);
   if (text.length * MAX_BYTES_OF_A_UNIT + key.length * 2 <= MAX_KEY_BYTES) return text;
   const bytes = key.reduce((total, part) => total + Buffer.byteLength(part) + 2, 0);
-  if (bytes > MAX_KEY_BYTES) throw new Error(`A key of the kind ${key[1]} is too long: ${bytes} bytes.`);
+  invariant(bytes <= MAX_KEY_BYTES, 'A key fits into a page of LMDB.', `the kind ${key[1]}, ${bytes} bytes`);
   return text;
 }
 

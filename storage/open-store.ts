@@ -1,6 +1,7 @@
 import { chownSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
+import { invariant } from '#src/base/errors/invariant.ts';
 import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts';
 import { loadCloseOnExec } from '#src/base/os/descriptors.ts';
 import { defineRecord } from './codec.ts';
@@ -74,8 +75,8 @@ export async function openSharedStore(
   closeOnExec();
   const store = new Store(opened, onFatal, { gate, isShared: true });
   try {
-    if (requireKnownFormat(store, path, CURRENT_FORMAT) !== CURRENT_FORMAT.version)
-      throw new Error(`The store at ${path} has not been migrated.`);
+    const version = requireKnownFormat(store, path, CURRENT_FORMAT);
+    invariant(version === CURRENT_FORMAT.version, 'The store is migrated before a worker opens it.', path);
     await prepare(store);
     return store;
   } catch (error) {

@@ -6,7 +6,9 @@
  * Each removal is noted and carried out by the home of its subject: a notebook or a conversation,
  * or the workspace itself.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { invariant } from '#src/base/errors/invariant.ts';
 import { defineRecord } from './codec.ts';
 import { SYSTEM } from './keys.ts';
 import type { Store } from './store.ts';
@@ -184,7 +186,7 @@ export class Removals implements Disposable {
     const step = this.#steps.get(kind);
     const goesOn = () => !this.#isClosed && this.#owns(workspaceId, home) && this.#isNoted(removal);
     while (goesOn()) {
-      if (step === undefined) throw new Error(`Nothing is declared that removes a ${kind}.`);
+      invariant(step !== undefined, 'A kind of removal is declared before it is noted.', kind);
       // The remains of a deleted workspace are all removed by the home of the workspace.
       const isLeft = home !== undefined && this.#isNoted(removalOf(workspaceId));
       const isDone = isLeft || step(workspaceId, id);

@@ -194,10 +194,11 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   write<T>(decide: (transaction: Transaction) => Sync<T>): Sync<T> {
     const transaction = new StagedTransaction((kind, partition, ...ids) => this.get(kind, partition, ...ids));
     const result = decide(transaction);
-    if (transaction.writes.size > 0) {
+    const decided = transaction.take();
+    if (decided.size > 0) {
       if (this.isReadOnly) throw readOnly();
       const { writes } = this.openTurn();
-      for (const [text, write] of transaction.writes) {
+      for (const [text, write] of decided) {
         writes.set(text, write);
         this.#uncommitted.set(text, write);
       }
@@ -296,14 +297,17 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /**
-   * Runs `read` at once. `uncommitted` resolves once everything that `read` saw is on disk, and is undefined when it is
+   * Runs `read` with its arguments, at once. `uncommitted` resolves once everything that `read` saw is on disk, and is undefined when it is
    * already: no response may show data that a crash could undo.
    */
-  observe<T>(read: () => T): { readonly result: T; readonly uncommitted: Promise<void> | undefined } {
+  observe<T, Of extends unknown[]>(
+    read: (...of: Of) => T,
+    ...of: Of
+  ): { readonly result: T; readonly uncommitted: Promise<void> | undefined } {
     const before = this.#hasSeenUncommitted;
     this.#hasSeenUncommitted = false;
     try {
-      const result = read();
+      const result = read(...of);
       return { result, uncommitted: this.#hasSeenUncommitted ? this.durable() : undefined };
     } finally {
       this.#hasSeenUncommitted ||= before;

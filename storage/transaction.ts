@@ -1,3 +1,4 @@
+import { invariant } from '#src/base/errors/invariant.ts';
 import { decodeRecord, type EncodedRecord, encodeRecord, type RecordKind } from './codec.ts';
 import type { PendingWrite } from './commit-queue.ts';
 import { type Key, keyText, writableKeyText } from './keys.ts';
@@ -14,38 +15,51 @@ export interface Transaction {
 /** Reads values in the state before this transaction. */
 export type ReadLatest = <T>(kind: RecordKind<T>, partition: string, ...ids: string[]) => T | undefined;
 
+/** In place of the writes of a transaction that was taken: what is written now would be in no commit. */
+class NoWrites extends Map<string, PendingWrite> {
+  override set(key: string): never {
+    invariant(false, 'A transaction writes only until its callback returns.', key);
+  }
+}
+const OVER = new NoWrites();
+
 /**
  * A transaction whose writes are kept here until they are taken. If its callback throws, they are
  * forgotten.
  */
 export class StagedTransaction implements Transaction {
-  /** The last write of each key, by the text of the key. */
-  readonly writes = new Map<string, PendingWrite>();
+  #writes = new Map<string, PendingWrite>();
   readonly #readLatest: ReadLatest;
 
   constructor(readLatest: ReadLatest) {
     this.#readLatest = readLatest;
   }
 
+  /** Ends the transaction. Returns the last write of each key, by the text of the key. */
+  take(): ReadonlyMap<string, PendingWrite> {
+    const writes = this.#writes;
+    this.#writes = OVER;
+    return writes;
+  }
+
   get<T>(kind: RecordKind<T>, partition: string, ...ids: string[]): T | undefined {
-    const own = this.writes.get(keyText([partition, kind.name, ...ids]));
+    const own = this.#writes.get(keyText([partition, kind.name, ...ids]));
     if (own === undefined) return this.#readLatest(kind, partition, ...ids);
     return own.bytes === undefined ? undefined : decodeRecord(kind, own.bytes);
   }
 
   put<T>(kind: RecordKind<T>, value: T, partition: string, ...ids: string[]): void {
-    this.#stage([partition, kind.name, ...ids], encodeRecord(kind, value));
+    const key: Key = [partition, kind.name, ...ids];
+    this.#writes.set(writableKeyText(key), { key, bytes: encodeRecord(kind, value) });
   }
 
   putEncoded({ kind, bytes }: EncodedRecord<unknown>, partition: string, ...ids: string[]): void {
-    this.#stage([partition, kind.name, ...ids], bytes);
+    const key: Key = [partition, kind.name, ...ids];
+    this.#writes.set(writableKeyText(key), { key, bytes });
   }
 
   remove({ name }: RecordKind<unknown>, partition: string, ...ids: string[]): void {
-    this.#stage([partition, name, ...ids], undefined);
-  }
-
-  #stage(key: Key, bytes: Uint8Array | undefined): void {
-    this.writes.set(writableKeyText(key), { key, bytes });
+    const key: Key = [partition, name, ...ids];
+    this.#writes.set(writableKeyText(key), { key, bytes: undefined });
   }
 }

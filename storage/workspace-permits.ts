@@ -9,7 +9,9 @@
  * available again. A worker writes its own record; the record of a dead worker is removed in the
  * next shared turn.
  */
+
 import { unawaited } from '#src/base/async/unawaited.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import { defineRecord } from './codec.ts';
 import { SYSTEM } from './keys.ts';
 import type { Store } from './store.ts';
@@ -159,7 +161,7 @@ export class WorkspacePermits {
     let isReserved = true;
     return {
       [Symbol.dispose]: () => {
-        if (!isReserved) return;
+        invariant(isReserved, 'A permit is given back once.', workspaceId);
         isReserved = false;
         account.reserved--;
         this.#drop(workspaceId, account);

@@ -10,7 +10,7 @@ import test from 'node:test';
 const ROOMS = table(`
   base       :
   contract   : base
-  machines   : | base contract
+  machines   : base | contract
   storage    : base | contract
   confined   : base | contract
   runtime    : base machines storage | contract

@@ -2,7 +2,9 @@
  * The actors of agent sessions: their chart with its ports provided. The ports take the steps of a prompt, end its run,
  * and release a session's resources when it closes.
  */
+
 import { type AgentSessionContext, agentSessionMachine, type PromptBudget } from '#machines/agent-session.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { RunId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
 import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
@@ -106,7 +108,7 @@ export class AgentActors {
     const { store, environments, runTimeoutMs, log } = this.#options;
     const turnOf = ({ run }: AgentSessionContext): PromptTurn => {
       const turn = run === null ? undefined : this.#turns.get(run.id);
-      if (turn === undefined) throw new Error(`The run ${run?.id} has no turn.`);
+      invariant(turn !== undefined, 'A prompt in progress has a turn.', run?.id);
       return turn;
     };
     const ports = { turnOf, onFault: (error: unknown) => log.error({ err: error }, 'a prompt failed') };

@@ -6,9 +6,11 @@
  * `end` every call has a result, so that any provider takes the history with the next prompt. 3. After `end`, or once a signal has
  * aborted, nothing more is written, even if more input arrives.
  */
+
 import { createHash } from 'node:crypto';
 import type { RunEnding } from '#machines/agent-session.ts';
 import type { Failure } from '#src/base/errors/errors.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import { faultPoint } from '#src/base/fault-points.ts';
 import { type AssetId, newId, type RunId } from '#src/base/ids.ts';
 import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
@@ -163,7 +165,7 @@ export class PromptTurn {
     const { conversation, store } = this.#options;
     await store.durable();
     const toolbox = await this.#toolbox;
-    if (toolbox === undefined) throw new Error('Tools are called before the first step.');
+    invariant(toolbox !== undefined, 'Tools are called after the first step of the model.');
     await Promise.all(
       openCalls(conversation.entries).map(async (call) => {
         const wrong = this.#invalid.get(call.callId);

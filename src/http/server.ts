@@ -2,8 +2,10 @@
  * The HTTP server: it mounts the routes, answers requests that match no route, and owns the listening socket. It closes in three
  * steps: it stops listening, it answers the requests in flight, it closes every connection.
  */
+
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { Method } from '#src/contract/wire/paths.ts';
 import { AdmittedRequest, type PreparedRoute, prepareRoute } from './edge/admission.ts';
 import { createAnswerPlaces } from './edge/answer-places.ts';
@@ -143,11 +145,11 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 function prepare(routes: readonly Route[], { auth, metrics }: HttpContext): PreparedRoute[] {
   const declared = new Set<string>();
   return routes.map((route) => {
-    if (typeof route.access !== 'string' && auth.requirements(route.access.action) === undefined) {
-      throw new Error(`${route.operationId} needs the action ${route.access.action}, which is not declared`);
-    }
+    const { access, operationId } = route;
+    const isDeclared = typeof access === 'string' || auth.requirements(access.action) !== undefined;
+    invariant(isDeclared, 'A route needs an action that is declared.', operationId);
     const named = `${route.method} ${route.path}`;
-    if (declared.has(named)) throw new Error(`${named} is declared twice`);
+    invariant(!declared.has(named), 'A method of a path is declared once.', named);
     declared.add(named);
     return prepareRoute(route, metrics);
   });

@@ -2,6 +2,7 @@
  * The server side of MCP, for one endpoint. It is loaded with the first request, because the SDK takes longer to load than a start may.
  * Each request gets a server object of its own, so that any worker answers it: nothing is kept between requests.
  */
+
 import {
   type CallToolResult,
   createMcpHandler,
@@ -15,6 +16,7 @@ import {
 import { type DatasourceQueries, datasourceTools } from '#src/agent/tools/datasource-tools.ts';
 import { notebookTools } from '#src/agent/tools/notebook-tools.ts';
 import type { Tool, ToolOutcome } from '#src/agent/tools/tool.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import { VERSION } from '#src/base/install/version.ts';
 import type { Log } from '#src/base/log/log.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
@@ -158,7 +160,7 @@ export class Protocol {
 
   #serverFor(request: Request | undefined): Server {
     const from = request === undefined ? undefined : this.#requests.get(request);
-    if (from === undefined) throw new Error('The SDK asks for the server of an unknown request.');
+    invariant(from !== undefined, 'The SDK asks for the server of a request that it was given.');
     const server = new Server(
       { name: 'troupe', title: 'Troupe', version: VERSION },
       {

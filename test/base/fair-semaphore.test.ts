@@ -102,7 +102,7 @@ test('a held place is given back once, and a key without a place may always get 
     isHeld = true;
   });
   places[0]![Symbol.dispose]();
-  places[0]![Symbol.dispose]();
+  assert.throws(() => places[0]![Symbol.dispose](), /A place is given back once\. Broken by: a/);
   await Promise.resolve();
   assert.equal(isHeld, false, 'one is still beyond the width');
   beyond[Symbol.dispose]();

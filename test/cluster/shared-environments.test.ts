@@ -84,10 +84,16 @@ test('an environment is in the memory of no worker between shared turns', async 
 
 test('in a server of several workers an environment is changed in shared turns only', async (t) => {
   const [first] = await twoWorkers(t);
-  assert.throws(() => first.environments.create(WORKSPACE), /outside of a shared turn/);
+  assert.throws(
+    () => first.environments.create(WORKSPACE),
+    /An actor of a shared kind is addressed only in a shared turn/,
+  );
   const created = await first.decide(() => first.environments.create(WORKSPACE));
   assert.ok(typeof created === 'object');
-  assert.throws(() => first.environments.close(WORKSPACE, created.environmentId), /outside of a shared turn/);
+  assert.throws(
+    () => first.environments.close(WORKSPACE, created.environmentId),
+    /An actor of a shared kind is addressed only in a shared turn/,
+  );
 });
 
 test('no environment is created in a workspace that another worker has deleted meanwhile', async (t) => {

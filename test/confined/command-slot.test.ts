@@ -33,7 +33,10 @@ function newSlot() {
 test('a second command throws until the first has ended, because it is a mistake of the caller', () => {
   const { slot, log } = newSlot();
   const seq = slot.give('execute-cells', {});
-  assert.throws(() => slot.give('edit-cells', {}), /edit-cells was given while command 1 is in flight/);
+  assert.throws(
+    () => slot.give('edit-cells', {}),
+    /A kernel has one command in flight\. Broken by: edit-cells/,
+  );
   assert.ok(slot.settle(done(seq)));
   slot.give('edit-cells', {});
   assert.deepEqual(log, ['execute-cells', 'edit-cells']);

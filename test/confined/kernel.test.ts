@@ -119,12 +119,19 @@ test('the scratchpad sees the notebook, and its input() fails at once', async ()
   kernel.kernel.kill();
 });
 
-test('a second command in flight throws, because it is a mistake of the caller', async () => {
+test('a command throws while another one is in flight and after the kernel has ended, because it is a mistake of the caller', async () => {
   const kernel = await openKernel(host, { a: 'while True: pass', b: '1' });
   const run = kernel.run(['a']);
-  assert.throws(() => kernel.kernel.execute({ cellIds: ['b'], codes: ['1'] }), /in flight/);
+  assert.throws(
+    () => kernel.kernel.execute({ cellIds: ['b'], codes: ['1'] }),
+    /A kernel has one command in flight/,
+  );
   kernel.kernel.kill();
   await assert.rejects(run, /killed/);
+  assert.throws(
+    () => kernel.kernel.execute({ cellIds: ['b'], codes: ['1'] }),
+    /A kernel gets commands only while it is up/,
+  );
 });
 
 test('a kernel has the variables it is given and none of the server', async (t) => {

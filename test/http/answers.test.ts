@@ -205,7 +205,10 @@ test('an answer to a GET that has read a change waits for its commit', async (t)
   const server = await serve(t, [thingRoute(() => ok({ handled: ++handled }), 'GET')], {
     store: {
       ...NO_STORE,
-      observe: (read) => ({ result: read(), uncommitted: handled === 1 ? flushed.promise : undefined }),
+      observe: (read, ...of) => ({
+        result: read(...of),
+        uncommitted: handled === 1 ? flushed.promise : undefined,
+      }),
     },
   });
   let answered = false;

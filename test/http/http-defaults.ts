@@ -14,7 +14,7 @@ const nothing = () => undefined;
 export const NO_STORE: StoreOfRequests = {
   isFull: false,
   decide: (decision) => decision(),
-  observe: (read) => ({ result: read(), uncommitted: undefined }),
+  observe: (read, ...of) => ({ result: read(...of), uncommitted: undefined }),
 };
 
 const refuse = (): never => {

@@ -140,7 +140,7 @@ test('two schemas with one name are refused', () => {
   });
   assert.throws(
     () => createOpenApi([...things, clash], { version: '1', requirements: auth.requirements }),
-    /two different schemas are named PartOutput/,
+    /Two different schemas have different names\. Broken by: PartOutput/,
   );
 });
 

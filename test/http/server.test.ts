@@ -25,11 +25,11 @@ test('a route with an unknown action, or declared twice, keeps the server from s
     defineRoute({ ...docs, method: 'GET', path: '/x', operationId: 'x', access, handle: () => ok({}) });
   await assert.rejects(
     createServer({ ...defaults(), routes: [route({ action: 'fly' })], auth }),
-    /x needs the action fly/,
+    /A route needs an action that is declared\. Broken by: x/,
   );
   await assert.rejects(
     createServer({ ...defaults(), routes: [route('public'), route('public')], auth }),
-    /GET \/x is declared twice/,
+    /A method of a path is declared once\. Broken by: GET \/x/,
   );
 });
 

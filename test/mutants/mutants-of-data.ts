@@ -40,8 +40,8 @@ export const MUTANTS_OF_DATA: readonly Mutant[] = [
     rule: 'rule 2',
     wrong: 'A GET shows data that are not on disk yet.',
     file: 'src/http/edge/decision.ts',
-    before: 'else ({ result: reply, uncommitted: observed } = context.store.observe(answer));',
-    after: 'else ({ result: reply } = context.store.observe(answer));',
+    before: 'else ({ result: reply, uncommitted: observed } = context.store.observe(answer, request));',
+    after: 'else ({ result: reply } = context.store.observe(answer, request));',
   },
   {
     name: 'event-overtakes-a-held-one',
@@ -72,9 +72,9 @@ export const MUTANTS_OF_DATA: readonly Mutant[] = [
     name: 'actor-away-from-its-home',
     rule: 'rule 3',
     wrong: 'An actor of a notebook comes into memory in a worker that is not its home.',
-    file: 'src/runtime/actors/live-actors.ts',
-    before: '    if (!isPassing && !this.owners.owns(address.workspaceId, homeId))',
-    after: '    if (!isPassing && homeId === undefined && !this.owners.owns(address.workspaceId, homeId))',
+    file: 'src/runtime/actors/actor-kind.ts',
+    before: 'this.#isPassing || this.#live.owners.owns(address.workspaceId, homeId);',
+    after: 'this.#isPassing || homeId !== undefined || this.#live.owners.owns(address.workspaceId, homeId);',
   },
   {
     name: 'killed-kernel-gets-work',

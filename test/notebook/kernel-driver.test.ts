@@ -42,11 +42,11 @@ test('a stopped driver releases its kernel once', () => {
 });
 
 test('work that is cancelled between two of its commands gets no further command', () => {
-  const steps = ['first', 'second'].map((name, index) => () => {
+  const step = (name: string, seq: number) => () => {
     log.push(name);
-    return index + 1;
-  });
-  const { actor, log, sink } = startDriver(steps);
+    return seq;
+  };
+  const { actor, log, sink } = startDriver([step('first', 1), step('second', 2)]);
   actor.send({ type: 'execute', work: WORK });
   actor.send({ type: 'interrupt' });
   sink().messages([done({}, { seq: 1 })]);
@@ -63,11 +63,11 @@ test('work that is cancelled between two of its commands gets no further command
 });
 
 test('work that is not cancelled gets its commands one after the other', () => {
-  const steps = ['first', 'second'].map((name, index) => () => {
+  const step = (name: string, seq: number) => () => {
     log.push(name);
-    return index + 1;
-  });
-  const { actor, log, sink } = startDriver(steps);
+    return seq;
+  };
+  const { actor, log, sink } = startDriver([step('first', 1), step('second', 2)]);
   actor.send({ type: 'execute', work: WORK });
   sink().messages([done({}, { seq: 1 })]);
   sink().messages([done({}, { seq: 2 })]);

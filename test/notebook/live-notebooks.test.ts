@@ -101,8 +101,11 @@ test('a notebook is loaded and observed only in its home', async (t) => {
   let isHere = false;
   const owns = (workspaceId: string, id: string) => isHere && workspaceId === WORKSPACE && id === session.id;
   const live = new LiveNotebooks({ store, notebooks, makeStream, owns });
-  assert.throws(() => live.of(session), /is at home in another worker/);
-  assert.throws(() => live.observe(session, () => undefined), /is at home in another worker/);
+  assert.throws(() => live.of(session), /The stream of a session begins only in the worker that is its home/);
+  assert.throws(
+    () => live.observe(session, () => undefined),
+    /The stream of a session begins only in the worker that is its home/,
+  );
   assert.equal(live.viewOf(session).cells.length, CELLS.length, 'what is saved can be read anywhere');
   isHere = true;
   const { stream } = live.of(session);

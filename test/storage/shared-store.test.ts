@@ -84,7 +84,7 @@ test('a store that was never prepared cannot be shared', async (t) => {
   const { path } = await temporaryStore(t);
   await assert.rejects(
     openSharedStore(join(path, 'another'), assert.fail, async () => undefined),
-    /has not been migrated/,
+    /The store is migrated before a worker opens it/,
   );
 });
 

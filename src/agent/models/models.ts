@@ -5,6 +5,7 @@
 import type { Dispatcher } from 'undici';
 import type { Secret } from '#src/base/caller/secret.ts';
 import { AppError } from '#src/base/errors/errors.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { ModelProvider } from '#src/contract/wire/models.ts';
 import { ModelFailure } from './model-failure.ts';
 import {
@@ -151,7 +152,7 @@ export class Models {
   async #target(workspaceId: string, { provider, name }: ModelId): Promise<ModelTarget> {
     const { settings, local } = this.#options;
     if (provider === 'local') {
-      if (local === undefined) throw new Error('There is no local model.');
+      invariant(local !== undefined, 'Only a server with a local model asks it.');
       const connection = await local.connect().catch((error: Error) => {
         const message = `The local model cannot be loaded: ${error.message}`;
         throw new ModelFailure('model_unreachable', message, null);

@@ -1,6 +1,8 @@
 /** From a provider to a language model of the AI SDK, which is loaded on first use: starting the server must not pay for it. */
+
 import type { LanguageModelV3, SharedV3ProviderOptions } from '@ai-sdk/provider';
 import type { Dispatcher } from 'undici';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { ProviderName } from './model-id.ts';
 
 /** The address of a model and the options of its calls. */
@@ -41,7 +43,7 @@ export function openModel(target: ModelTarget, signal: AbortSignal, send: Send):
 
 const dispatch: Send = (input, init) => {
   const send = sends.get(init?.signal ?? new AbortController().signal);
-  if (send === undefined) throw new Error('A request to a model belongs to no call.');
+  invariant(send !== undefined, 'A request to a model belongs to a call.');
   return send(input, init);
 };
 

@@ -1,4 +1,5 @@
 import { AppError } from '../errors/errors.ts';
+import { invariant } from '../errors/invariant.ts';
 
 export interface FairSemaphoreLimits {
   /** How many pieces of work run at once. */
@@ -84,8 +85,9 @@ export class FairSemaphore {
     let isHeld = true;
     return {
       [Symbol.dispose]: () => {
-        if (isHeld) this.#leave(key);
+        invariant(isHeld, 'A place is given back once.', key);
         isHeld = false;
+        this.#leave(key);
       },
     };
   }

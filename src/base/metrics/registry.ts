@@ -1,4 +1,5 @@
 /** All metrics of one server, and their text in the OpenMetrics format (https://prometheus.io/docs/specs/om/). */
+import { invariant } from '../errors/invariant.ts';
 import { Counter, Family, Histogram } from './instruments.ts';
 
 export const OPEN_METRICS_TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
@@ -89,7 +90,7 @@ export class Registry {
   }
 
   #add(metric: Metric): void {
-    if (this.#metrics.has(metric.name)) throw new Error(`The metric ${metric.name} is declared twice.`);
+    invariant(!this.#metrics.has(metric.name), 'A metric is declared once.', metric.name);
     this.#metrics.set(metric.name, metric);
   }
 }

@@ -3,6 +3,7 @@
  * without any effect, and the request is sent to the next owner. A request that was lost after it was sent is never
  * sent again, because its outcome is unknown.
  */
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { AnswerEvents, AnswerHead, ForwardedHead, ForwardedRequest } from './forwarding.ts';
 import { type FeedPosition, numberBytes, splitHead, withHead } from './frame-parts.ts';
 import { FRAME, type FrameType } from './frame-socket.ts';
@@ -107,7 +108,10 @@ export class OutgoingRequest implements ForwardedRequest, PeerExchange {
 
   #follow({ feed, nextIndex }: FeedPosition): void {
     const mirror = this.#client?.mirror(feed);
-    if (mirror === undefined) throw new Error(`There is no feed ${feed}.`); // the feed was opened before, on the same connection
+    invariant(
+      mirror !== undefined,
+      'A worker opens a feed before it names the feed, on the same connection.',
+    );
     this.#options.events.follow(mirror, nextIndex);
   }
 

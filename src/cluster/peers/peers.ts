@@ -2,7 +2,9 @@
  * This worker's view of the cluster: which slots are at home here, which worker owns each of the
  * others, and the questions from other workers. All parts of the worker use it as their `Cluster`.
  */
+
 import { createHash } from 'node:crypto';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { Cluster, Topic, WorkersChange } from '#src/runtime/homes/cluster.ts';
 import { SLOTS, type SlotTable, slotOf } from '#src/runtime/homes/slots.ts';
 import type { ClusterChannel } from '../worker/channel.ts';
@@ -170,7 +172,7 @@ export class Peers implements Cluster, Disposable {
     if (known !== undefined) return known;
     const { secret } = this.#membership;
     const client = new PeerClient(this.#membership.socketPath(worker), secret, (head, press) => {
-      if (this.#makeMirror === undefined) throw new Error('No receiver of feeds is set.');
+      invariant(this.#makeMirror !== undefined, 'A worker that asks others has a receiver of feeds.');
       return this.#makeMirror(head, press);
     });
     this.#clients.set(worker, client);

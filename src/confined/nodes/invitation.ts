@@ -2,7 +2,9 @@
  * Invitations: `HOST:PORT#CODE`. The code holds a secret that works once, and the digest of the server's certificate
  * authority, by which a machine knows that it has reached this server and no other.
  */
+
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { invariant } from '#src/base/errors/invariant.ts';
 
 const SECRET_BYTES = 16;
 const DIGEST_BYTES = 32;
@@ -45,7 +47,7 @@ export class Invitations {
 
   /** `authority` is the digest that every code contains. */
   constructor(authority: Buffer) {
-    if (authority.length !== DIGEST_BYTES) throw new Error('The digest of an authority has 32 bytes.');
+    invariant(authority.length === DIGEST_BYTES, 'The digest of an authority has 32 bytes.');
     this.#authority = authority;
   }
 

@@ -1,5 +1,7 @@
 /** The JSON Schema of all kinds of connections, and the check against it. */
+
 import { AppError, type Violation } from '#src/base/errors/errors.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { Connector } from './connector.ts';
 import { CONNECTORS } from './registry.ts';
 
@@ -50,7 +52,7 @@ export function parseConnection(value: unknown): Connection {
 /** Returns the connector of a kind. Throws when there is none. */
 export function connectorOf(kind: string): Connector {
   const connector = CONNECTORS.find((one) => one.kind === kind);
-  if (connector === undefined) throw new Error('There is no connector for this kind of connection.');
+  invariant(connector !== undefined, 'A stored connection has a kind with a connector.', kind);
   return connector;
 }
 

@@ -4,8 +4,10 @@
  * and are compared when it is unsealed, so a record that was moved or replayed is rejected.
  * Plaintext and data keys are wiped after use.
  */
+
 import { randomBytes } from 'node:crypto';
 import nacl from 'tweetnacl';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { SealedConnection } from '#storage/records/datasources.ts';
 import type { Connection } from '../connectors/connection-schema.ts';
 import type { Keyring } from './keyring.ts';
@@ -88,7 +90,7 @@ function openDataKey(ring: Keyring, ref: SealedRef, sealed: SealedConnection): U
 
 function activeKey(ring: Keyring): Uint8Array {
   const key = ring.keys.get(ring.active);
-  if (key === undefined) throw new Error('The keyring lacks its active key.');
+  invariant(key !== undefined, 'A keyring has its active key.');
   return key;
 }
 

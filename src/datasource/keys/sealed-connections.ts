@@ -3,6 +3,7 @@
  * are always written together.
  */
 
+import { invariant } from '#src/base/errors/invariant.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
 import { type SealedConnection, sealedBy, sealedConnections } from '#storage/records/datasources.ts';
@@ -64,7 +65,7 @@ export function reseal(tx: Transaction, ring: Keyring, keyId: string, ref: Seale
 /** Returns the unsealed connection. Throws `UnsealError`. */
 export function readSealed(store: Store, keys: KeyringSource, ref: SealedRef): Connection {
   const sealed = store.get(sealedConnections, ...keyOf(ref));
-  if (sealed === undefined) throw new Error(`The datasource ${ref.slug} has no sealed connection.`);
+  invariant(sealed !== undefined, 'A datasource has a sealed connection.', ref.slug);
   return openConnection(keys.ringWith(sealed.keyId), ref, sealed);
 }
 

@@ -1,12 +1,14 @@
 /** Texts that only the keyring opens, as JSON: for secrets that leave the data directory in a file, such as those in a backup. */
+
 import { randomBytes } from 'node:crypto';
 import nacl from 'tweetnacl';
+import { invariant } from '#src/base/errors/invariant.ts';
 import { type Keyring, KeyringError } from './keyring.ts';
 
 /** Returns the text, sealed with the active key, together with `purpose`, without which it does not open. */
 export function sealText({ active, keys }: Keyring, purpose: string, text: string): string {
   const key = keys.get(active);
-  if (key === undefined) throw new Error('The keyring lacks its active key.');
+  invariant(key !== undefined, 'A keyring has its active key.');
   const nonce = new Uint8Array(randomBytes(nacl.secretbox.nonceLength));
   const box = nacl.secretbox(new Uint8Array(Buffer.from(JSON.stringify({ purpose, text }))), nonce, key);
   const encode = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');

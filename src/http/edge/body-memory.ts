@@ -6,6 +6,7 @@
 
 import type { Principal, TokenHolder } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 
 /** All bodies of one process together, and all answers. The bodies of one workspace have half of what those of others leave, so that others have room. */
 export const MAX_BODY_MEMORY_BYTES = 256 * 1024 * 1024;
@@ -35,6 +36,7 @@ export class BodyMemory {
   /** Gives back what `take` has charged. */
   give(workspaceId: string, bytes: number): void {
     const left = (this.#usedBy.get(workspaceId) ?? 0) - bytes;
+    invariant(left >= 0, 'A workspace gives back only bytes that are charged to it.', workspaceId);
     if (left > 0) this.#usedBy.set(workspaceId, left);
     else this.#usedBy.delete(workspaceId);
     this.#usedBytes -= bytes;

@@ -175,11 +175,10 @@ function handle(exchange: DecidedExchange, attempt: Attempt): Decided {
   try {
     if (request.changesSeen !== context.open.callerChanges.count) renewCaller(exchange);
     const isStranger = action !== undefined && request.principal === undefined;
-    const answer = () =>
-      isStranger && route.handleStranger ? route.handleStranger(request) : route.handle(request);
+    const answer = (isStranger ? route.handleStranger : undefined) ?? route.handle;
     let reply: Reply | Promise<Reply>;
-    if (isMutation) reply = answer();
-    else ({ result: reply, uncommitted: observed } = context.store.observe(answer));
+    if (isMutation) reply = answer(request);
+    else ({ result: reply, uncommitted: observed } = context.store.observe(answer, request));
     if (!(reply instanceof Promise)) return settle(exchange, reply, attempt, observed);
     if (route.largeAnswer === true) takePlace(exchange);
     return reply.then(

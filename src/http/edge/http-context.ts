@@ -59,7 +59,10 @@ export interface StoreOfRequests {
   /** Runs a handler in a shared turn. */
   decide(decision: () => void): void;
   /** Runs a read. `uncommitted` resolves once everything the read saw is on disk; the reply to a GET waits for it. */
-  observe<T>(read: () => T): { readonly result: T; readonly uncommitted: Promise<void> | undefined };
+  observe<T, Of extends unknown[]>(
+    read: (...of: Of) => T,
+    ...of: Of
+  ): { readonly result: T; readonly uncommitted: Promise<void> | undefined };
 }
 
 /** The parts of the server that the HTTP server depends on. */

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { invariant } from '#src/base/errors/invariant.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -63,8 +64,8 @@ export class ComponentSchemas {
 
   #addTo(schemas: Record<string, Json>, name: string, schema: Json): string {
     const known = schemas[name];
-    if (known !== undefined && !isDeepStrictEqual(known, schema))
-      throw new Error(`two different schemas are named ${name}`);
+    const isFree = known === undefined || isDeepStrictEqual(known, schema);
+    invariant(isFree, 'Two different schemas have different names.', name);
     schemas[name] = schema;
     return name;
   }
@@ -138,7 +139,7 @@ function writeTags(schema: Json, converted: Record<string, unknown>): void {
 
 function tagOf({ properties }: Json, tag: string): string {
   const member = isObject(properties) ? properties[tag] : undefined;
-  if (!isObject(member) || member.const === undefined) throw new Error(`a variant has no constant ${tag}`);
+  invariant(isObject(member) && member.const !== undefined, 'Each variant has a constant as its tag.', tag);
   return String(member.const);
 }
 

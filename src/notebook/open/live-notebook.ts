@@ -4,7 +4,9 @@
  * and ends when the session closes or goes to sleep. Outputs and console text pass through here, never through the
  * chart.
  */
+
 import type { Work, WorkEnd } from '#machines/notebook-session.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { isShortJson } from '#src/base/json/json-write.ts';
 import type { CellEdits, Kernel } from '#src/confined/processes/kernel/kernel.ts';
@@ -283,7 +285,7 @@ export class LiveNotebook {
   override(changes: readonly { cellId: string; code?: string; config?: CellConfig }[], by: string): void {
     for (const { cellId, code, config } of changes) {
       const cell = this.view.get(cellId);
-      if (cell === undefined) throw new Error(`An override names the unknown cell ${cellId}.`);
+      invariant(cell !== undefined, 'The cells of an accepted request exist.', cellId);
       if (code !== undefined) this.view.setCode(cell, code);
       if (config !== undefined) this.view.setOptions(cell, withConfig(cell.options, config));
     }
@@ -299,7 +301,7 @@ export class LiveNotebook {
    * changes that took effect. Those of missing cells, and those for which the notebook has no room, do not.
    */
   edit(changes: readonly DocumentChange[], by: string, origin: object | null): readonly DocumentChange[] {
-    if (this.#mode !== 'edit') throw new Error('A notebook cannot be edited while its session runs it.');
+    invariant(this.#mode === 'edit', 'Only a session in edit mode edits its notebook.');
     const effective = this.#edit(changes, origin, by).changes;
     if (this.#kernel.present !== undefined) {
       this.#edits.add(effective);

@@ -3,6 +3,9 @@ import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 
+/** Gives the kernel one command and returns its seq. */
+type Step = (kernel: Kernel) => number;
+
 /**
  * The commands for a session's kernel, and the handling of their results. `WorkSlot` calls `follow`, `conclude` and
  * `cancelRequested` while the kernel works, and `ended` exactly once, also when the kernel died or never got a command.
@@ -12,8 +15,8 @@ export interface WorkPlan {
   readonly runId: string | null;
   /** The trace of the kernel's work; undefined when it belongs to none. */
   readonly trace?: TraceContext | undefined;
-  /** Each step gives the kernel one command and returns its seq. The steps run one after the other, until one fails. */
-  readonly steps: readonly ((kernel: Kernel) => number)[];
+  /** The steps run one after the other, until one fails. */
+  readonly steps: readonly [Step, ...Step[]];
   /**
    * Returns a promise that the first command waits for, or undefined when it need not wait. Without this function the kernel gets
    * the command at once.

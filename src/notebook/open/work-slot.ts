@@ -1,4 +1,5 @@
 import type { Work, WorkEnd } from '#machines/notebook-session.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';
 import type { BridgeDone, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
@@ -88,7 +89,7 @@ export class WorkSlot {
     edited: Promise<void> | undefined = undefined,
   ): Promise<void> | undefined {
     const inFlight = this.#inFlight;
-    if (inFlight?.work.id !== id) throw new Error(`The work ${id} was not offered.`);
+    invariant(inFlight?.work.id === id, 'Work begins after it was offered.', id);
     const committed = inFlight.plan.heldUntil?.();
     const held = edited === undefined ? committed : (committed?.then(() => edited) ?? edited);
     if (held === undefined) this.#first(inFlight, kernel);
@@ -166,8 +167,7 @@ export class WorkSlot {
   }
 
   #first(inFlight: WorkInFlight, kernel: Kernel): void {
-    const first = inFlight.plan.steps[0];
-    if (first === undefined) throw new Error('A piece of work has no command.');
+    const [first] = inFlight.plan.steps;
     inFlight.phase = { name: 'running', step: 0, seq: first(kernel), isCancelled: false };
   }
 

@@ -1,5 +1,6 @@
 import { inSlices, MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import { isShortJson } from '#src/base/json/json-write.ts';
 import { prepareStrings } from '#src/base/json/prepared-strings.ts';
 import type { CellChange, ChangeCells, ChangedCells } from '#src/contract/wire/cell-changes.ts';
@@ -53,8 +54,10 @@ export class NotebookEdits {
       const { changes, cellIds } = planCellEdits(view, request.changes);
       if (changes.length > 0) {
         const made = live.edit(changes, userId, null);
-        if (made.length < changes.length)
-          throw new Error('The notebook has refused changes that it could make.');
+        invariant(
+          made.length === changes.length,
+          'A notebook makes all changes of a plan that it has checked.',
+        );
       }
       const changed = cellIds.map((cellId) => ({ cellId, version: view.get(cellId)?.version ?? null }));
       return { sessionId, updatedAt: live.document.updatedAt, cells: changed };

@@ -1,4 +1,5 @@
 /** Adds up the states of the workers of one server. */
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { ServerState, WorkerState } from '#src/contract/wire/server.ts';
 
 /** One worker's share of the server's state. */
@@ -10,7 +11,7 @@ export interface StateOfWorker {
 /** Returns the state of the server. The first of `parts` comes from the worker that was asked. */
 export function mergeStates(parts: readonly StateOfWorker[], silentWorkers: number): ServerState {
   const [own] = parts;
-  if (own === undefined) throw new Error('A server has at least one worker.');
+  invariant(own !== undefined, 'A server has at least one worker.');
   const states = parts.map(({ state }) => state);
   const sum = (of: (state: ServerState) => number) => states.reduce((total, state) => total + of(state), 0);
   return {

@@ -8,6 +8,7 @@ import {
 } from '#src/base/caller/page-access.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { TokenId } from '#src/base/ids.ts';
 import type { Authenticator } from './authenticator.ts';
 import { reaches } from './permissions.ts';
@@ -72,7 +73,7 @@ export class PageTokens {
     };
     const { active, keys } = this.#keys();
     const key = keys.get(active);
-    if (key === undefined) throw new Error(`The keyring has no key ${active}.`);
+    invariant(key !== undefined, 'A keyring has its active key.', active);
     const text = `${kind}.${active}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
     return { text: `${text}.${sign(key, text).toString('base64url')}`, expiresAtMs };
   }

@@ -3,6 +3,7 @@
 import type { Principal, Requirements } from '#src/base/caller/principal.ts';
 import type { Role } from '#src/base/caller/role.ts';
 import { AppError } from '#src/base/errors/errors.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { Scope } from '#src/contract/wire/identity.ts';
 
 const RUNTIME: readonly Scope[] = ['workspaceRuntime:connect'];
@@ -77,7 +78,7 @@ export function reaches(role: Role, least: Role): boolean {
 /** Throws `missing_scope` or `role_too_low`, in this order, when the caller may not do `action`. */
 export function authorize({ role, scopes }: Principal, action: string): void {
   const needed = ACTIONS.get(action);
-  if (needed === undefined) throw new Error(`There is no action ${action}.`);
+  invariant(needed !== undefined, 'An action is declared.', action);
   for (const scope of needed.scopes) {
     if (!scopes.includes(scope)) {
       throw new AppError('missing_scope', `The access token lacks the scope ${scope}.`);

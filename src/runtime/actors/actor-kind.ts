@@ -12,6 +12,7 @@
  *
  * Not here: the work of actors (the ports of their charts), and the rights to address them (auth).
  */
+
 import type {
   ActorOptions,
   AnyActorRef,
@@ -23,6 +24,7 @@ import type {
   SnapshotFrom,
 } from 'xstate';
 import { AppError, notFound, readOnly } from '#src/base/errors/errors.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { Log } from '#src/base/log/log.ts';
 import type { Counter } from '#src/base/metrics/instruments.ts';
 import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
@@ -111,9 +113,10 @@ export class ActorKind<Machine extends AnyStateMachine> {
     if (this.#store.isReadOnly) throw readOnly();
     const address = this.#address(id);
     if (this.#isPassing) this.#requireSharedTurn();
-    const isNew = this.#definition.hasNewIds === true;
-    if (!isNew && (this.#inMemory.has(keyOf(id)) || this.#stored.get(id) !== undefined))
-      throw new Error(`There is an actor at ${addressText(address)} already.`);
+    if (this.#definition.hasNewIds !== true) {
+      const isFree = !this.#inMemory.has(keyOf(id)) && this.#stored.get(id) === undefined;
+      invariant(isFree, 'An address has one actor.', addressText(address));
+    }
     const now = timestamp();
     const begun = this.#isPassing ? this.#begin(address, input, now) : undefined;
     if (begun !== undefined) return begun;
@@ -255,8 +258,8 @@ export class ActorKind<Machine extends AnyStateMachine> {
   }
 
   #requireSharedTurn(): void {
-    if (!this.#store.mayDecide)
-      throw new Error(`A ${this.#definition.kind} is spoken to outside of a shared turn.`);
+    const { kind } = this.#definition;
+    invariant(this.#store.mayDecide, 'An actor of a shared kind is addressed only in a shared turn.', kind);
   }
 
   #revive(address: Address, stored: ActorSnapshot): OwnActor<Machine> {
@@ -281,8 +284,9 @@ export class ActorKind<Machine extends AnyStateMachine> {
     const actor = ownActor(this.#definition, beginnings, (ended) => {
       if (this.#inMemory.get(key) === ended) this.#inMemory.delete(key);
     });
-    this.#live.requireHome(actor);
-    const { ref } = actor;
+    const { ref, homeId } = actor;
+    const isAtHome = this.#isPassing || this.#live.owners.owns(address.workspaceId, homeId);
+    invariant(isAtHome, 'An actor comes into memory only in the worker that is its home.', address.id);
     ref.on('*', (notice: EmittedFrom<Machine>) =>
       this.#notices.publish(address, notice, this.#live.committedWith(actor)),
     );

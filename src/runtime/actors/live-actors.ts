@@ -6,7 +6,7 @@ import type { Transaction } from '#storage/transaction.ts';
 import type { Home } from '../homes/slots.ts';
 import type { ActorOwners } from './actor-owners.ts';
 import type { ActorWatch, LeftAs } from './actor-watch.ts';
-import { type Address, addressText } from './address.ts';
+import type { Address } from './address.ts';
 import type { Inspectable } from './inspected-actor.ts';
 import { RememberedActors } from './remembered-actors.ts';
 import { ResidentActors } from './resident-actors.ts';
@@ -72,12 +72,6 @@ export class LiveActors {
       this.saveMoved();
       this.#dropPassing();
     });
-  }
-
-  /** Throws for an actor that another worker decides for. Only actors that come into memory are checked. */
-  requireHome({ address, homeId, isPassing }: LiveActor): void {
-    if (!isPassing && !this.owners.owns(address.workspaceId, homeId))
-      throw new Error(`${addressText(address)} is at home in another worker.`);
   }
 
   /** Counts as a use of the actor. */

@@ -1,5 +1,6 @@
 import type { AnyMachineSnapshot } from 'xstate';
 import { AppError, CATALOGUE, isErrorCode } from '#src/base/errors/errors.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { RefusalFacts } from './actor-definition.ts';
 import { type Address, addressText } from './address.ts';
 
@@ -24,14 +25,12 @@ export function refusal(
     const code = meta?.refuse?.[eventType];
     if (code !== undefined) return asAppError(code, address, factsOf(code));
   }
-  throw new Error(
-    `${addressText(address)} in ${JSON.stringify(snapshot.value)} neither takes nor refuses ${eventType}.`,
-  );
+  const offender = `${addressText(address)} in ${JSON.stringify(snapshot.value)}, with ${eventType}`;
+  invariant(false, 'A state takes or refuses each command.', offender);
 }
 
 function asAppError(code: string, { kind, id }: Address, facts: RefusalFacts | undefined): AppError {
-  if (!isErrorCode(code))
-    throw new Error(`A statechart refuses with ${code}, which is not in the catalogue.`);
+  invariant(isErrorCode(code), 'A statechart refuses with a code of the catalogue.', code);
   const { title, advice } = CATALOGUE[code];
   const sentences = [`${title} (${kind} ${id}).`, facts?.text, advice];
   const detail = sentences.filter((sentence) => sentence !== undefined).join(' ');

@@ -1,4 +1,5 @@
 import type { AnyStateMachine } from 'xstate';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Log } from '#src/base/log/log.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
@@ -59,7 +60,7 @@ export class ActorRuntime {
   /** Adds a kind of actor and returns its handle, the only way to address its actors. Throws for a kind that was added before. */
   define<Machine extends AnyStateMachine>(definition: ActorDefinition<Machine>): ActorKind<Machine> {
     const { kind } = definition;
-    if (this.#kinds.has(kind)) throw new Error(`The actor kind ${kind} is defined twice.`);
+    invariant(!this.#kinds.has(kind), 'A kind of actor is defined once.', kind);
     const actors = new ActorKind<Machine>(definition, this.#store, this.#live, this.#log, this.#metrics);
     this.#kinds.set(kind, actors);
     this.#charts.set(definition.machine.id, () => actors.chart);

@@ -1,3 +1,5 @@
+import { invariant } from '#src/base/errors/invariant.ts';
+
 /** Some frames of a stream, encoded once for all subscribers. */
 export interface Chunk {
   readonly bytes: Uint8Array;
@@ -37,6 +39,7 @@ export class ChunkRing {
 
   /** Adds a chunk. Its sequence numbers are needed only where chunks are looked up by them. */
   push(bytes: Uint8Array, firstSeq = 0, lastSeq = 0): void {
+    invariant(firstSeq === 0 || firstSeq > this.#lastSeq, 'The ids of the events of a stream grow.');
     this.#chunks.push({ bytes, firstSeq, lastSeq, start: this.#end });
     this.#end += bytes.byteLength;
     this.#lastSeq = lastSeq;

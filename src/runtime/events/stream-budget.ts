@@ -7,6 +7,7 @@
  *
  * A stream without lagging subscribers charges nothing, and is never examined.
  */
+import { invariant } from '#src/base/errors/invariant.ts';
 
 /** One subscriber that lags. */
 export interface Laggard {
@@ -56,6 +57,7 @@ export class StreamBudget {
 
   /** Notes the memory that a stream keeps for lagging subscribers; cuts subscribers off when that is too much. */
   charge(stream: ChargedStream, bytes: number): void {
+    invariant(bytes >= 0, 'A stream is charged for the bytes that it holds.');
     this.#chargedBytes += bytes - (this.#charges.get(stream) ?? 0);
     if (bytes > 0) this.#charges.set(stream, bytes);
     else this.#charges.delete(stream);

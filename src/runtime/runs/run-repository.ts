@@ -5,6 +5,7 @@
 
 import { runMachine } from '#machines/run.ts';
 import type { Failure } from '#src/base/errors/errors.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import { faultPoint } from '#src/base/fault-points.ts';
 import type { AssetId, RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { newId, timeOfId } from '#src/base/ids.ts';
@@ -271,7 +272,9 @@ export class RunRepository {
     const begun = this.#begun.get(runId);
     if (begun !== undefined && this.#store.has(runRecords, workspaceId, runId)) return begun;
     const record = tx.get(runRecords, workspaceId, runId);
-    if (record === undefined) throw new Error(`The run ${runId} has no record.`);
-    return { run: withEncodedInput(parse(record.document)), trace: record.trace, entry: undefined };
+    invariant(record !== undefined, 'A run that ends has a record.', runId);
+    const run = parse(record.document);
+    invariant(run.status === 'running', 'A run ends once.', runId);
+    return { run: withEncodedInput(run), trace: record.trace, entry: undefined };
   }
 }

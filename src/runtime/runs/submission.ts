@@ -1,3 +1,4 @@
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { RunId } from '#src/base/ids.ts';
 import { recordMemory } from '#storage/record-memory.ts';
 
@@ -16,7 +17,7 @@ export interface Submission {
 /** Returns the JSON of the response to a submission: its own members, then those of the run. */
 export function submissionJson({ runId, lastEventId, json }: Submission): Uint8Array {
   const [first, ...others] = json;
-  if (first === undefined) throw new Error(`The run ${runId} has no JSON.`);
+  invariant(first !== undefined, 'A submitted run has JSON.', runId);
   const members = Buffer.from(`{"runId":"${runId}","lastEventId":"${lastEventId}",`);
   const parts = [members, first.subarray(1), ...others];
   const answer = recordMemory(parts.reduce((sum, { byteLength }) => sum + byteLength, 0));

@@ -1,3 +1,4 @@
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
 import type { Envelope } from '#src/contract/wire/events.ts';
 import type { ActorId } from '../actors/address.ts';
@@ -172,7 +173,8 @@ export abstract class LiveSessions<Live extends LiveSession> {
   }
 
   #newStream({ workspaceId, id }: ActorId): SessionStream {
-    if (!this.#owns(workspaceId, id)) throw new Error(`The session ${id} is at home in another worker.`);
+    const isAtHome = this.#owns(workspaceId, id);
+    invariant(isAtHome, 'The stream of a session begins only in the worker that is its home.', id);
     return this.#makeStream(id as SessionId);
   }
 }

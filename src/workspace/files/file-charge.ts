@@ -1,4 +1,5 @@
 /** Charges uploads against the quota of their workspace. */
+import { invariant } from '#src/base/errors/invariant.ts';
 
 /** File systems allocate space in blocks of this size. */
 const BLOCK_BYTES = 4096;
@@ -71,8 +72,11 @@ export class Charge implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#account.held.bytes -= this.#bytes;
-    this.#account.held.entries -= this.#entries;
+    const { held } = this.#account;
+    const isHeld = held.bytes >= this.#bytes && held.entries >= this.#entries;
+    invariant(isHeld, 'An upload gives back only what is charged for it.');
+    held.bytes -= this.#bytes;
+    held.entries -= this.#entries;
     this.#bytes = 0;
     this.#entries = 0;
   }

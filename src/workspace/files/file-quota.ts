@@ -4,8 +4,10 @@
  * that recent deletions are noticed. The new count is skipped if the last one took long, so that counting takes at
  * most a tenth of the time.
  */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import { AppError } from '#src/base/errors/errors.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { blocksOf, Charge, type ChargedAccount, type Need } from './file-charge.ts';
 import type { FileCount } from './file-count.ts';
@@ -100,7 +102,7 @@ export class FileQuota {
     if (account.usage === undefined || performance.now() - account.beganAtMs > SHOWN_AGE_MS)
       await this.#recount(workspaceId, account);
     const { usage } = account;
-    if (usage === undefined) throw new Error('The files of a workspace could not be counted.');
+    invariant(usage !== undefined, 'A count of files that was awaited has a result.', workspaceId);
     const { bytes, entries } = total(account);
     return { ...usage, bytes: Math.max(bytes, 0), entries: Math.max(entries, 0) };
   }

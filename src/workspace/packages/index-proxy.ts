@@ -3,6 +3,7 @@
  * password. It resolves names itself, and connects only to addresses that the egress rules of this server allow.
  * Disposing of it closes every connection.
  */
+
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -14,6 +15,7 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
+import { invariant } from '#src/base/errors/invariant.ts';
 
 /** A checked way to one server. */
 export interface IndexRoute extends Disposable {
@@ -71,7 +73,7 @@ export class IndexProxy implements AsyncDisposable {
     const server = createServer(LIMITS).listen({ port: 0, host: '127.0.0.1', exclusive: true });
     await once(server, 'listening');
     const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('The proxy has no port.');
+    invariant(address !== null && typeof address !== 'string', 'A proxy that listens has a port.');
     return new IndexProxy(server, address.port, index, admit);
   }
 

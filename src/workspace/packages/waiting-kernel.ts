@@ -1,4 +1,5 @@
 /** A kernel whose process is started later. Until then it can only be ended. */
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { Kernel, KernelSink } from '#src/confined/processes/kernel/kernel.ts';
 import { PackageFailure } from './package-failure.ts';
 
@@ -112,8 +113,7 @@ export class WaitingKernel implements Kernel {
   }
 
   #started(): Kernel {
-    if (this.#kernel === undefined)
-      throw new Error(`Kernel ${this.id} was given a command before it was ready.`);
+    invariant(this.#kernel !== undefined, 'A kernel gets commands once it is ready.', this.id);
     return this.#kernel;
   }
 

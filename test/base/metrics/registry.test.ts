@@ -38,7 +38,10 @@ wait_seconds_sum{at="the \\"till\\""} 8.2
 test('a metric cannot be declared twice', () => {
   const registry = new Registry();
   registry.counters({ name: 'sold', help: '' });
-  assert.throws(() => registry.counters({ name: 'sold', help: '' }), /declared twice/);
+  assert.throws(
+    () => registry.counters({ name: 'sold', help: '' }),
+    /A metric is declared once\. Broken by: sold/,
+  );
 });
 
 test('a histogram counts a value equal to a bound below that bound', () => {

@@ -3,6 +3,7 @@ import test from 'node:test';
 import type { Work } from '#machines/notebook-session.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { LiveNotebooks } from '#src/notebook/open/live-notebooks.ts';
+import type { WorkPlan } from '#src/notebook/open/work-plan.ts';
 import { WorkSlot } from '#src/notebook/open/work-slot.ts';
 import type { NotebookSessionActors } from '#src/notebook/sessions/notebook-session-actors.ts';
 import { type CallOptions, SessionWork } from '#src/notebook/work/session-work.ts';
@@ -21,11 +22,11 @@ function askedBy(options: Pick<CallOptions, 'signal' | 'timeoutMs'>): Asked[] {
   const note = (_: unknown, event: Asked) => void events.push(event);
   const actors = { ask: note, tell: note } as unknown as NotebookSessionActors;
   const live = { of: () => ({ work: new WorkSlot() }) } as unknown as LiveNotebooks;
-  const plan = {
+  const plan: WorkPlan = {
     runId: null,
-    steps: [],
+    steps: [() => 1],
     follow: () => undefined,
-    conclude: () => ({ status: 'completed', failure: null }) as const,
+    conclude: () => ({ status: 'completed', failure: null }),
     cancelRequested: () => undefined,
     ended: () => undefined,
   };

@@ -67,7 +67,7 @@ test('work is ended once, and the end of other work does not end it', () => {
   const { slot, plan, kernel, log } = slotWithPlan([1]);
   slot.offer(FIRST, plan, () => undefined);
   slot.end(SECOND, LOST);
-  assert.throws(() => slot.begin(SECOND, kernel), /req_2 was not offered/);
+  assert.throws(() => slot.begin(SECOND, kernel), /Work begins after it was offered\. Broken by: req_2/);
   slot.end(FIRST, LOST);
   slot.end(FIRST, COMPLETED);
   assert.deepEqual(log, ['ended failed']);
@@ -112,15 +112,16 @@ test('held work gets its first command when it continues, and none when it was c
 });
 
 /** A slot, and a plan that records its calls; its commands have the given seqs. */
-function slotWithPlan(seqs: readonly number[]) {
+function slotWithPlan([first, ...others]: readonly [number, ...number[]]) {
   const log: string[] = [];
   const kernel = {} as Kernel;
+  const step = (seq: number) => () => {
+    log.push(`step ${seq}`);
+    return seq;
+  };
   const plan: WorkPlan = {
     runId: 'run_1',
-    steps: seqs.map((seq) => () => {
-      log.push(`step ${seq}`);
-      return seq;
-    }),
+    steps: [step(first), ...others.map(step)],
     follow: () => log.push('follow'),
     conclude: () => {
       log.push('conclude');

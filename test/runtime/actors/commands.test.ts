@@ -31,11 +31,11 @@ test('a refusal with an unknown code, or by no state at all, is reported as a bu
     error instanceof Error && !(error instanceof AppError) && words.test(error.message);
   assert.throws(
     () => actors.ask(box('a'), { type: 'odd' }),
-    isBug(/no_such_code, which is not in the catalogue/),
+    isBug(/A statechart refuses with a code of the catalogue\. Broken by: no_such_code/),
   );
   assert.throws(
     () => actors.ask(box('a'), { type: 'nameless' }),
-    isBug(/neither takes nor refuses nameless/),
+    isBug(/A state takes or refuses each command\. Broken by: ws_1\/box\/a in "empty", with nameless/),
   );
 });
 
@@ -54,7 +54,7 @@ test('a kind of actor that is defined twice is a bug', async (t) => {
   const { runtime } = startBoxes(t, store);
   const again = { kind: 'run', machine: runMachine, machineVersion: 1 };
   runtime.define(again);
-  assert.throws(() => runtime.define(again), /The actor kind run is defined twice/);
+  assert.throws(() => runtime.define(again), /A kind of actor is defined once\. Broken by: run/);
 });
 
 test('actors of one id and two kinds are two actors', async (t) => {

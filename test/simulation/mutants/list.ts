@@ -35,8 +35,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         module: '#src/http/edge/decision.ts',
-        from: '({ result: reply, uncommitted: observed } = context.store.observe(answer));',
-        to: '({ result: reply } = context.store.observe(answer));',
+        from: '({ result: reply, uncommitted: observed } = context.store.observe(answer, request));',
+        to: '({ result: reply } = context.store.observe(answer, request));',
       },
     ],
   },

@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism, loadavg } from 'node:os';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { unawaited } from '#src/base/async/unawaited.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import { loadPeerProcess, type PeerProcess, UNKNOWN_PEERS } from '#src/base/os/peer-process.ts';
 import { cutText } from '#src/base/text/cut-text.ts';
 import type { KernelHost } from '../../processes/host/kernel-host.ts';
@@ -154,7 +155,7 @@ export class NodeHost {
     });
     this.#plainHosts.add(host);
     await host.start();
-    if (zygote === undefined) throw new Error('The plain kernel host did not start.');
+    invariant(zygote !== undefined, 'A kernel host that has started has a zygote.');
     const forgotten = zygote.ended.then(() => {
       this.#plain = undefined;
       this.#plainHosts.delete(host);

@@ -2,7 +2,9 @@
  * A kernel host that has only marimo loaded, for kernels whose packages replace libraries that the
  * main host has loaded. It starts on first use, and ends when it has had no kernel for a while.
  */
+
 import { unawaited } from '#src/base/async/unawaited.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '../kernel/kernel.ts';
 import type { KernelHost } from './kernel-host.ts';
 
@@ -33,7 +35,7 @@ export class PlainHost implements AsyncDisposable {
   }
 
   startKernel(launch: KernelLaunch, sink: KernelSink): Kernel {
-    if (this.#host === undefined) throw new Error('The plain kernel host was not started.');
+    invariant(this.#host !== undefined, 'The plain kernel host starts before its kernels.', launch.id);
     clearTimeout(this.#idle);
     this.#kernels++;
     return this.#host.startKernel(launch, {

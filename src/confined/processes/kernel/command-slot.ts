@@ -4,6 +4,7 @@
  * `python/kernel/interrupts.py` applies the interrupt to this command only, whenever it arrives.
  */
 
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { FrameSender } from '../frame-sender.ts';
 import { controlFrame, interruptFrame } from './kernel-commands.ts';
 import type { BridgeDone } from './messages.ts';
@@ -30,8 +31,7 @@ export class CommandSlot {
 
   /** Sends the command and returns its seq. Throws while another one is in flight. */
   give(type: string, fields: Readonly<Record<string, unknown>>): number {
-    if (this.#inFlight !== null)
-      throw new Error(`${type} was given while command ${this.#inFlight} is in flight`);
+    invariant(this.#inFlight === null, 'A kernel has one command in flight.', type);
     const seq = ++this.#seq;
     this.#inFlight = seq;
     this.#isInterrupted = false;

@@ -9,6 +9,7 @@
  * Invariants: a bridge-done counts only for the seq in flight; no command before `up`; `exited` exactly once, and nothing
  * after it.
  */
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { type ChildEnd, type ChildEvents, type ChildPort, ConfinedChild } from '../confined-child.ts';
 import { classifyExit, describeRefusal, type EndFacts, type ProcessEnd } from '../exit-classification.ts';
@@ -217,8 +218,7 @@ export class KernelProcess implements Kernel {
   }
 
   #command(type: string, fields: Readonly<Record<string, unknown>>): number {
-    if (this.#state !== 'up')
-      throw new Error(`${type} was given to kernel ${this.id}, which is ${this.#state}`);
+    invariant(this.#state === 'up', 'A kernel gets commands only while it is up.', this.id);
     return this.#give(type, fields);
   }
 

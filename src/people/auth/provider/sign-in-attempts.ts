@@ -1,5 +1,6 @@
 import { hkdfSync, randomBytes } from 'node:crypto';
 import nacl from 'tweetnacl';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { PageKeys } from '../page-tokens.ts';
 import type { SignInAttempt } from './identity-provider.ts';
 
@@ -29,7 +30,7 @@ export class SignInAttempts {
   seal(attempt: KeptAttempt, nowMs = Date.now()): string {
     const { active, keys } = this.#keys();
     const key = keys.get(active);
-    if (key === undefined) throw new Error(`The keyring has no key ${active}.`);
+    invariant(key !== undefined, 'A keyring has its active key.', active);
     const text = JSON.stringify({ ...attempt, expiresAtMs: nowMs + ATTEMPT_S * 1000 });
     const nonce = new Uint8Array(randomBytes(nacl.secretbox.nonceLength));
     const box = nacl.secretbox(new Uint8Array(Buffer.from(text)), nonce, sealingKey(key));
