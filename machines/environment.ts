@@ -3,8 +3,14 @@
  *
  *   open.vacant ⇄ open.occupied        open, nothing attached ─close─► closed (final)
  *
- * E1 `notebookSessionId` is set exactly in `open.occupied`.  E2 it closes only when nothing is attached. Stored: all of
- * it. Nothing in it depends on the process, so a restored environment is unchanged.
+ * Its rules, each with the test that holds it:
+ *
+ * E1 `notebookSessionId` is set exactly in `open.occupied`.
+ *    — "a notebook is attached exactly while the environment is occupied"
+ * E2 It closes only when nothing is attached.
+ *    — "attaching an agent again has no effect, and detaching it lets the environment close"
+ *
+ * Stored: all of it. Nothing in it depends on the process, so a restored environment is unchanged.
  */
 import { assign, type SnapshotFrom, setup } from 'xstate';
 import type { Refusals } from '#src/base/errors/refusals.ts';

@@ -4,9 +4,17 @@
  *   running ─cancel─► cancelling         running, cancelling ─finish─► completed | failed | cancelled (final)
  *      └──────restored──────┴─► stale ─cancel─► cancelled
  *
- * R1 exactly one terminal status is announced.  R2 `cancel` is accepted, again and again, until then.
- * R3 a run that a dead server left behind is `stale`: it still reads as running, nothing will finish it but a cancel.
- * R4 only a run that has ended can be deleted.
+ * Its rules, each with the test that holds it:
+ *
+ * R1 Exactly one terminal status is announced.
+ *    — "a run announces its beginning and one end, and later events change nothing"
+ * R2 `cancel` is accepted, again and again, until then.
+ *    — "cancelling an active run stops its work, and can be repeated until the run has ended"
+ * R3 A run that a dead server left behind is `stale`: it still reads as running, nothing will finish it but a cancel.
+ *    — "only a cancel ends a run that a dead server left"
+ * R4 Only a run that has ended can be deleted.
+ *    — "a run in running.active takes, refuses or ignores every event as its row says"
+ *
  * Stored: in the record of the run, whose status says its state. After a restart a run that was `running` is `stale`, whether it
  * was `active` or `cancelling`.
  */
