@@ -13,6 +13,7 @@ const STEP_BYTES = 256 * 1024;
 const MAX_WASTE = 2;
 const NOTHING: Disposable = { [Symbol.dispose]: () => undefined };
 
+/** Buffers that no record uses yet. Of the process, as its memory is; a record takes any of them. */
 const reserved: Buffer[] = [];
 
 /** Resolves once memory for records with this many bytes of JSON is reserved; it stays reserved until the result is disposed of. */

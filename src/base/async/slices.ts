@@ -19,7 +19,7 @@ type Slice = (endMs: number) => boolean;
 /** The owner of work that is done for no workspace, or for a workspace that the caller does not know. */
 const NOBODY = '';
 
-/** The work that waits, by its owner. The first owner has the next slice. */
+/** The work that waits, by its owner. The first owner has the next slice. Of the process, whose apps share one event loop. */
 const waiting = new Map<string, Slice[]>();
 let isScheduled = false;
 

@@ -10,6 +10,7 @@ export type UnawaitedFaultListener = (error: unknown, place: string) => void;
 /** The line of the log about such a fault. */
 export const UNAWAITED_FAULT = 'something that no request waits for has failed';
 
+/** Of the process, because nothing tells to which app a promise belongs that nobody awaits. */
 const listeners = new Set<UnawaitedFaultListener>();
 
 /** Calls `listener` for each rejection of a promise that nobody awaits, until the result is disposed of. */

@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
+/** The map of each bundle that a trace has named. Of the process, as `Error.prepareStackTrace` is. */
 const maps = new Map<string, SourceMap | undefined>();
 
 /** Makes `error.stack` name source files from now on. Earlier traces are unchanged. */

@@ -21,6 +21,7 @@ interface Prepared extends LongString {
 
 const NOTHING: Disposable = { [Symbol.dispose]: () => undefined };
 
+/** Long strings in use by their text. Of the process, because the JSON of a text is the same in each app. */
 const prepared = new Map<string, Prepared>();
 
 export function isLongString(text: string): boolean {

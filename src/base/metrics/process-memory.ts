@@ -7,6 +7,7 @@ export interface ProcessMemory {
   readonly mappedBytes: number;
 }
 
+/** The last measurement of this process. */
 let latest: ProcessMemory = { ownBytes: 0, mappedBytes: 0 };
 
 /** While the process has no descriptor left to read it with, the last value is returned. */

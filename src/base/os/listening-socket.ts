@@ -127,6 +127,7 @@ export async function loadInheritedListener(descriptor: number): Promise<Inherit
   };
 }
 
+/** The functions of the system, loaded once for the process. */
 let loaded: ReturnType<typeof load> | undefined;
 
 function loadSockets(): ReturnType<typeof load> {

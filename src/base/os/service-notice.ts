@@ -21,6 +21,7 @@ export interface ServiceNotice {
 
 type Send = (text: string) => void;
 
+/** The socket of the service manager, which watches the process and not an app. */
 let path = '';
 let sending: Promise<Send | undefined> | undefined;
 

@@ -1,6 +1,7 @@
 /** A wall-clock time as the API shows it: RFC 3339, UTC, with milliseconds. */
 export type Timestamp = string;
 
+/** The last time that was written as a text. Of the process, because a time has one text. */
 let lastMs = 0;
 let lastText = timestampOf(lastMs);
 

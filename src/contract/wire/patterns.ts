@@ -1,5 +1,6 @@
 /** The patterns of texts, each with a description in words for error messages, because a regular expression explains little. */
 
+/** Filled while this module is loaded. */
 const WORDS = new Map<string, string>();
 
 function described(pattern: string, words: string): string {

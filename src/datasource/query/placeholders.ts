@@ -145,6 +145,7 @@ export function placeParameters(
 const WORD = String.raw`[A-Za-z_\x80-\uffff][\w$\x80-\uffff]*`;
 const TAG = String.raw`(?:[A-Za-z_\x80-\uffff][\w\x80-\uffff]*)?`;
 
+/** The expression of each syntax, made when it is first needed. */
 const openings = new Map<SqlSyntax, RegExp>();
 
 /**

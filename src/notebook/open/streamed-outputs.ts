@@ -30,6 +30,7 @@ const MAX_ERRORS_BYTES = 48 * 1024;
 /** The outputs that a notebook shows, each with the cell that shows it. */
 export type ShownOutputs = Iterable<readonly [cellId: string, CellOutput]>;
 
+/** The ids of outputs that were asked for. An output never changes, and hashing a large one takes long. */
 const known = new WeakMap<CellOutput, AssetId>();
 
 /**

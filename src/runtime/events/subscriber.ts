@@ -22,6 +22,7 @@ const MAX_BYTES_OF_ALL = 4 * MAX_BYTES_A_TURN;
 const MOVING_LIMIT_FACTOR = 4;
 const NOTHING = new Uint8Array();
 
+/** The rest of `MAX_BYTES_OF_ALL` in this turn. Of the process, because all its streams share one event loop. */
 let roomOfAll = MAX_BYTES_OF_ALL;
 
 /** Takes large writes from the room of this turn. */
