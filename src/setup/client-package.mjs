@@ -96,11 +96,11 @@ function inlinedPaths(root) {
       onLoad({ filter: /\/wire\/paths\.ts$/ }, () => ({ contents: withoutTable, loader: 'ts' }));
       onLoad({ filter: /\/src\/contract\/client\/.*\.ts$/ }, ({ path }) => {
         const contents = readFileSync(path, 'utf8').replaceAll(
-          /(?<!function )\b(operation(?:<[^<>()]*>)?|pathOf)\((\s*)('(\w+)')?/g,
-          (_, callee, space, _literal, id) => {
+          /(?<!function )\b((?:operation|pathOf|callOf|taggedCallOf|bytesCallOf|pagesOf)(?:<[^<>()]*>)?\((?:\s*connection,)?\s*)('(\w+)')?/g,
+          (_, before, _literal, id) => {
             if (!addresses.has(id))
-              throw new Error(`${path} has a call of ${callee} without the id of an operation.`);
-            return `${callee}(${space}${addresses.get(id)}`;
+              throw new Error(`${path} has a call ${before} without the id of an operation.`);
+            return before + addresses.get(id);
           },
         );
         return { contents, loader: 'ts' };

@@ -75,7 +75,9 @@ const WITHOUT_CALL: Readonly<Record<string, string>> = {
 
 test('the client has a call for each operation, except for pages and their files', () => {
   const source = sourceOf('src/contract/client');
-  const called = new Set(found(source, /(?:operation(?:<[^>]*>)?|pathOf)\(\s*'(\w+)'/g));
+  const call =
+    /(?:operation|pathOf|callOf|taggedCallOf|bytesCallOf|pagesOf)(?:<[^>]*>)?\((?:\s*connection,)?\s*'(\w+)'/g;
+  const called = new Set(found(source, call));
   assert.deepEqual([...called, ...Object.keys(WITHOUT_CALL)].sort(), IDS);
 });
 

@@ -8,14 +8,12 @@ import {
   DEFAULT_WAIT_S,
   type PostOptions,
   present,
-  type ReadOptions,
   type RequestOptions,
   type WaitOptions,
-  type WriteOptions,
 } from './connection.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
-import { operation } from './operation.ts';
-import { eachItem, type OrderedPageOptions, type PageOptions } from './paging.ts';
+import { callOf, operation, pagesOf, taggedCallOf } from './operation.ts';
+import type { OrderedPageOptions, PageOptions } from './paging.ts';
 
 export interface PromptOptions extends PostOptions {
   /** How many seconds the prompt may take; it is then interrupted, and its run has failed. */
@@ -26,34 +24,26 @@ export interface PromptOptions extends PostOptions {
 
 /** Conversations with agents. */
 export function agentSessions(connection: Connection) {
-  const list = ({ signal, ...query }: PageOptions & AgentSessionFilters = {}) =>
-    connection.json(operation('listAgentSessions', { query, signal }));
-  const listRuns = (sessionId: string, { signal, ...query }: PageOptions & SessionRunsFilters = {}) =>
-    connection.json(operation('listPrompts', { params: { sessionId }, query, signal }));
-  const entries = (sessionId: string, { signal, ...query }: OrderedPageOptions = {}) =>
-    connection.json(operation('listConversationEntries', { params: { sessionId }, query, signal }));
+  const prompts = pagesOf<'listPrompts', PageOptions & SessionRunsFilters>(connection, 'listPrompts');
+  const entries = pagesOf<'listConversationEntries', OrderedPageOptions>(
+    connection,
+    'listConversationEntries',
+  );
   return {
     /** Opens a new conversation, or a saved one again. */
     open: (request: OpenAgentSession, options: PostOptions = {}) =>
       connection.json(operation('openAgentSession', { body: request, ...options })),
-    get: (sessionId: string, options: RequestOptions = {}) =>
-      connection.json(operation('getAgentSession', { params: { sessionId }, ...options })),
-    getTagged: (sessionId: string, options: ReadOptions = {}) =>
-      connection.tagged(operation('getAgentSession', { params: { sessionId }, ...options })),
-    list,
-    each: (options: PageOptions & AgentSessionFilters = {}) => eachItem(list, options),
+    get: callOf(connection, 'getAgentSession'),
+    getTagged: taggedCallOf(connection, 'getAgentSession'),
+    ...pagesOf<'listAgentSessions', PageOptions & AgentSessionFilters>(connection, 'listAgentSessions'),
     /** Returns a ticket with which a browser's `EventSource` opens the session's stream, once. */
-    eventTicket: (sessionId: string, options: PostOptions = {}) =>
-      connection.json(operation('createAgentEventTicket', { params: { sessionId }, ...options })),
+    eventTicket: callOf(connection, 'createAgentEventTicket'),
     /** Closes it. The history is kept. */
-    close: (sessionId: string, options: WriteOptions = {}) =>
-      connection.json(operation('closeAgentSession', { params: { sessionId }, ...options })),
+    close: callOf(connection, 'closeAgentSession'),
     /** Deletes the conversation for ever, with its entries, prompts and assets. */
-    delete: (sessionId: string, options: RequestOptions = {}) =>
-      connection.json(operation('deleteConversation', { params: { sessionId }, ...options })),
-    entries,
-    eachEntry: (sessionId: string, options: OrderedPageOptions = {}) =>
-      eachItem((page: OrderedPageOptions) => entries(sessionId, page), options),
+    delete: callOf(connection, 'deleteConversation'),
+    entries: entries.list,
+    eachEntry: entries.each,
     /** Resolves once the prompt is accepted and stored; `waitForRun` tells how it ended. */
     prompt: (sessionId: string, prompt: string, { timeoutS, metadata, ...options }: PromptOptions = {}) =>
       connection.json(
@@ -77,9 +67,8 @@ export function agentSessions(connection: Connection) {
           ...options,
         }),
       ),
-    listRuns,
-    eachRun: (sessionId: string, options: PageOptions & SessionRunsFilters = {}) =>
-      eachItem((page: PageOptions & SessionRunsFilters) => listRuns(sessionId, page), options),
+    listRuns: prompts.list,
+    eachRun: prompts.each,
     /** Yields the history and then live events, across reconnects, until the conversation closes. */
     follow: (sessionId: string, options: FollowOptions = {}) =>
       followEvents<AgentStreamEvent>(connection, pathOf('followAgentSession', { sessionId }), options),
@@ -88,13 +77,11 @@ export function agentSessions(connection: Connection) {
       connection.json(
         operation('handOverAgentSession', { params: { sessionId }, body: { userId }, ...options }),
       ),
-    grants: (sessionId: string, options: RequestOptions = {}) =>
-      connection.json(operation('listAgentSessionGrants', { params: { sessionId }, ...options })),
+    grants: callOf(connection, 'listAgentSessionGrants'),
     grant: (sessionId: string, userId: string, options: PostOptions = {}) =>
       connection.json(
         operation('grantAgentSession', { params: { sessionId }, body: { userId }, ...options }),
       ),
-    revoke: (sessionId: string, userId: string, options: RequestOptions = {}) =>
-      connection.json(operation('revokeAgentSessionGrant', { params: { sessionId, userId }, ...options })),
+    revoke: callOf(connection, 'revokeAgentSessionGrant'),
   };
 }

@@ -3,19 +3,14 @@ import type { StreamEvent } from '../wire/events.ts';
 import { agentSessions } from './agent-sessions.ts';
 import { code } from './code.ts';
 import { type ClientOptions, Connection, type OutgoingRequest, type RequestOptions } from './connection.ts';
-import { datasources, keys } from './datasources.ts';
+import { datasources } from './datasources.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
-import { executionEnvironments } from './execution-environments.ts';
 import { executions } from './executions.ts';
 import { files } from './files.ts';
-import { accessTokens, members, ownAccount, workspaces } from './identity.ts';
-import { models } from './models.ts';
-import { nodes } from './nodes.ts';
 import { notebookSessions } from './notebook-sessions.ts';
 import { notebooks } from './notebooks.ts';
 import { operations } from './operations.ts';
-import { packages } from './packages.ts';
-import { retention } from './retention.ts';
+import { resourcesOfOperators, resourcesOfPrograms } from './resources.ts';
 import { runs } from './runs.ts';
 
 /** It need not be closed. */
@@ -28,12 +23,7 @@ function clientOn(connection: Connection) {
   return {
     ...operations(connection),
     ...callsOfPrograms(connection),
-    keys: keys(connection),
-    nodes: nodes(connection),
-    retention: retention(connection),
-    workspaces: workspaces(connection),
-    members: members(connection),
-    accessTokens: accessTokens(connection),
+    ...resourcesOfOperators(connection),
   };
 }
 
@@ -41,19 +31,15 @@ function clientOn(connection: Connection) {
 export function callsOfPrograms(connection: Connection) {
   const allRuns = runs(connection);
   return {
+    ...resourcesOfPrograms(connection),
     notebooks: notebooks(connection),
     files: files(connection),
-    packages: packages(connection),
-    executionEnvironments: executionEnvironments(connection),
     notebookSessions: notebookSessions(connection),
     executions: executions(connection),
     code: code(connection),
     agentSessions: agentSessions(connection),
-    models: models(connection),
     runs: allRuns,
     datasources: datasources(connection),
-    /** Resolves with the user, the token, and a page of the workspaces that they give access to. */
-    me: ownAccount(connection),
     /** Yields the events of any stream, by its path. */
     followEvents: <Event extends StreamEvent = StreamEvent>(path: string, follow: FollowOptions = {}) =>
       followEvents<Event>(connection, path, follow),

@@ -1,13 +1,11 @@
 import type { SessionRunsFilters } from '../wire/lists.ts';
 import type { ExecutionRequest } from '../wire/run.ts';
 import { type Connection, DEFAULT_WAIT_S, type PostOptions, type WaitOptions } from './connection.ts';
-import { operation } from './operation.ts';
-import { eachItem, type PageOptions } from './paging.ts';
+import { operation, pagesOf } from './operation.ts';
+import type { PageOptions } from './paging.ts';
 
 /** Executions of cells in a notebook session. */
 export function executions(connection: Connection) {
-  const list = (sessionId: string, { signal, ...query }: PageOptions & SessionRunsFilters = {}) =>
-    connection.json(operation('listExecutions', { params: { sessionId }, query, signal }));
   return {
     /** Resolves once the run is accepted and stored; `waitForRun` tells how it ended. */
     submit: (sessionId: string, request: ExecutionRequest, options: PostOptions = {}) =>
@@ -27,8 +25,6 @@ export function executions(connection: Connection) {
       connection.json(
         operation('submitExecution', { params: { sessionId }, query: { wait }, body: request, ...options }),
       ),
-    list,
-    each: (sessionId: string, options: PageOptions & SessionRunsFilters = {}) =>
-      eachItem((page: PageOptions & SessionRunsFilters) => list(sessionId, page), options),
+    ...pagesOf<'listExecutions', PageOptions & SessionRunsFilters>(connection, 'listExecutions'),
   };
 }

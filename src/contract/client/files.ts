@@ -1,7 +1,7 @@
 import type { FileEntry } from '../wire/files.ts';
 import type { Connection, ReadOptions, RequestOptions, WriteOptions } from './connection.ts';
-import { operation } from './operation.ts';
-import { eachItem, type PageOptions } from './paging.ts';
+import { operation, pagesOf } from './operation.ts';
+import type { PageOptions } from './paging.ts';
 
 type ListOptions = PageOptions & { readonly prefix?: string | undefined };
 
@@ -13,9 +13,7 @@ export interface PutOptions extends WriteOptions {
 
 /** The files of the workspace: the working directory of its notebooks. */
 export function files(connection: Connection) {
-  const list = ({ signal, ...query }: ListOptions = {}) =>
-    connection.json(operation('listFiles', { query, signal }));
-  const each = (options: ListOptions = {}) => eachItem(list, options);
+  const { list, each } = pagesOf<'listFiles', ListOptions>(connection, 'listFiles');
   async function* walk(prefix: string, options: RequestOptions): AsyncGenerator<FileEntry, void, undefined> {
     for await (const entry of each({ prefix, limit: 1000, ...options })) {
       if (entry.type === 'folder') yield* walk(entry.path, options);

@@ -6,37 +6,35 @@ import { pathOf } from '../wire/paths.ts';
 import type { NotebookSession, OpenBrowserPage, OpenNotebookSession, Startup } from '../wire/session.ts';
 import type { Connection, PostOptions, RequestOptions } from './connection.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
-import { operation } from './operation.ts';
-import { eachItem, type PageOptions } from './paging.ts';
+import { bytesCallOf, callOf, operation, pagesOf } from './operation.ts';
+import type { PageOptions } from './paging.ts';
 
 /** Is called with the step for which the start of a kernel waits. */
 type StartupListener = (startup: Startup) => void;
 
 /** Notebook sessions: notebooks that are open, with a kernel. */
 export function notebookSessions(connection: Connection) {
-  const get = (sessionId: string, options: RequestOptions = {}) =>
-    connection.json(operation('getNotebookSession', { params: { sessionId }, ...options }));
+  const get = callOf(connection, 'getNotebookSession');
   const follow = (sessionId: string, options: FollowOptions = {}) =>
     followEvents<NotebookStreamEvent>(connection, pathOf('followNotebookSession', { sessionId }), options);
-  const list = ({ signal, ...query }: PageOptions & NotebookSessionFilters = {}) =>
-    connection.json(operation('listNotebookSessions', { query, signal }));
+  const { list, each } = pagesOf<'listNotebookSessions', PageOptions & NotebookSessionFilters>(
+    connection,
+    'listNotebookSessions',
+  );
   return {
     /** Resolves with a page of the workspace's sessions, by the time at which they were opened. Starts no kernel. */
     list,
-    each: (options: PageOptions & NotebookSessionFilters = {}) => eachItem(list, options),
+    each,
     /** Resolves while the session starts; `waitUntilReady` waits until it is ready. */
     open: (request: OpenNotebookSession, options: PostOptions = {}) =>
       connection.json(operation('openNotebookSession', { body: request, ...options })),
     get,
     /** Puts the session to sleep: its kernel ends. */
-    hibernate: (sessionId: string, options: PostOptions = {}) =>
-      connection.json(operation('hibernateNotebookSession', { params: { sessionId }, ...options })),
+    hibernate: callOf(connection, 'hibernateNotebookSession'),
     /** Ends the run or the code call that keeps the session busy. Resolves when that has begun, or when nothing runs. */
-    interrupt: (sessionId: string, options: PostOptions = {}) =>
-      connection.json(operation('interruptNotebookSession', { params: { sessionId }, ...options })),
+    interrupt: callOf(connection, 'interruptNotebookSession'),
     /** Starts the kernel of a session that sleeps. */
-    wake: (sessionId: string, options: PostOptions = {}) =>
-      connection.json(operation('wakeNotebookSession', { params: { sessionId }, ...options })),
+    wake: callOf(connection, 'wakeNotebookSession'),
     /** Returns the address of a page in a browser that shows the session. It works once, within a minute, in your name. */
     page: (sessionId: string, body: OpenBrowserPage = {}, options: PostOptions = {}) =>
       connection.json(operation('createNotebookPage', { params: { sessionId }, body, ...options })),
@@ -58,14 +56,11 @@ export function notebookSessions(connection: Connection) {
     complete: (sessionId: string, body: CompleteCode, options: PostOptions = {}) =>
       connection.json(operation('completeCode', { params: { sessionId }, body, ...options })),
     /** Resolves with the closed session once its kernel is gone. */
-    close: (sessionId: string, options: RequestOptions = {}) =>
-      connection.json(operation('closeNotebookSession', { params: { sessionId }, ...options })),
+    close: callOf(connection, 'closeNotebookSession'),
     /** Returns a ticket with which a browser's `EventSource` opens the session's stream, once. */
-    eventTicket: (sessionId: string, options: PostOptions = {}) =>
-      connection.json(operation('createNotebookEventTicket', { params: { sessionId }, ...options })),
+    eventTicket: callOf(connection, 'createNotebookEventTicket'),
     /** Resolves with a large output that an event names. Rejects with `not_found` when the notebook no longer shows it. */
-    asset: (sessionId: string, assetId: string, options: RequestOptions = {}) =>
-      connection.bytes(operation('getNotebookSessionAsset', { params: { sessionId, assetId }, ...options })),
+    asset: bytesCallOf(connection, 'getNotebookSessionAsset'),
     /** Yields the current state as events and then live events, across reconnects, until the session closes. */
     follow,
     /**

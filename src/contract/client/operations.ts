@@ -1,11 +1,11 @@
-import type { Actor, ActorFilters, ActorStreamEvent } from '../wire/actor.ts';
+import type { ActorFilters, ActorStreamEvent } from '../wire/actor.ts';
 import type { AuditFilters } from '../wire/lists.ts';
 import { pathOf } from '../wire/paths.ts';
 import type { ServerStreamEvent } from '../wire/server.ts';
 import type { Connection, RequestOptions } from './connection.ts';
 import { type FollowOptions, followEvents } from './event-stream.ts';
-import { operation } from './operation.ts';
-import { eachItem, type PageOptions } from './paging.ts';
+import { bytesCallOf, callOf, operation, pagesOf } from './operation.ts';
+import type { PageOptions } from './paging.ts';
 
 /** Which actors to follow. */
 export interface ActorChoice {
@@ -30,50 +30,45 @@ export interface KernelChoice {
 
 /** The server as a whole. */
 export function operations(connection: Connection) {
-  const audit = ({ signal, ...query }: PageOptions & AuditFilters = {}) =>
-    connection.json(operation('listAudit', { query, signal }));
-  const actors = ({ signal, ...query }: PageOptions & ActorFilters = {}) =>
-    connection.json(operation('inspectActors', { query, signal }));
+  const audit = pagesOf<'listAudit', PageOptions & AuditFilters>(connection, 'listAudit');
+  const actors = pagesOf<'inspectActors', PageOptions & ActorFilters>(connection, 'inspectActors');
   return {
     /** Resolves with a page of the workspace's audit entries. Only owners may read them. */
-    audit,
-    eachAudited: (options: PageOptions & AuditFilters = {}) => eachItem(audit, options),
+    audit: audit.list,
+    eachAudited: audit.each,
     /** Resolves with a page of the environments, sessions and runs of the workspace that are in memory. */
-    actors,
-    eachActor: (options: PageOptions & ActorFilters = {}) =>
-      eachItem<Actor, PageOptions & ActorFilters>(actors, options),
+    actors: actors.list,
+    eachActor: actors.each,
     /** Resolves with the state of an actor and the events that it takes and refuses. Restores and wakes nothing. */
-    actor: (kind: string, id: string, options: RequestOptions = {}) =>
-      connection.json(operation('inspectActor', { params: { kind, id }, ...options })),
+    actor: callOf(connection, 'inspectActor'),
     /** Yields the events of the workspace's actors, across reconnects: first their counts, then live events. */
     followActors: ({ kind, id, moves, ...options }: FollowOptions & ActorChoice = {}) =>
       followEvents<ActorStreamEvent>(connection, pathOf('followActors', {}), {
         ...options,
         query: { kind, id, moves },
       }),
-    chart: (machine: string, options: RequestOptions = {}) =>
-      connection.json(operation('getChart', { params: { machine }, ...options })),
+    chart: callOf(connection, 'getChart'),
     /** Resolves with the disk space that the workspace uses on the server, and a page of the tokens of models. */
     usage: ({ signal, ...query }: UsageChoice = {}) =>
       connection.json(operation('getUsage', { query, signal })),
     /** Resolves with the state of the whole server. Needs a token with the scope `server:observe`. */
-    server: (options: RequestOptions = {}) => connection.json(operation('getServer', options)),
+    server: callOf(connection, 'getServer'),
     /** Yields the load of the server every two seconds, across reconnects. Needs the same scope. */
     followServer: (options: FollowOptions = {}) =>
       followEvents<ServerStreamEvent>(connection, pathOf('followServer', {}), options),
     /** Resolves with the last lines of the server's log. Needs the same scope. */
-    serverLog: (options: RequestOptions = {}) => connection.json(operation('getServerLog', options)),
+    serverLog: callOf(connection, 'getServerLog'),
     /** Resolves with the metrics as OpenMetrics text. Needs the same scope. */
     metrics: async (options: RequestOptions = {}) => {
-      const { bytes } = await connection.bytes(operation('getMetrics', options));
+      const { bytes } = await bytesCallOf(connection, 'getMetrics')(options);
       return new TextDecoder().decode(bytes);
     },
     /** Resolves with the kernels of the workspace and their use of resources, the one with the most memory first. */
     kernels: ({ signal, ...query }: RequestOptions & KernelChoice = {}) =>
       connection.json(operation('listKernels', { query, signal })),
-    openapi: (options: RequestOptions = {}) => connection.json(operation('getOpenApi', options)),
-    health: (options: RequestOptions = {}) => connection.json(operation('getHealth', options)),
+    openapi: callOf(connection, 'getOpenApi'),
+    health: callOf(connection, 'getHealth'),
     /** Rejects with the status 503 while the server starts or drains. */
-    readiness: (options: RequestOptions = {}) => connection.json(operation('getReadiness', options)),
+    readiness: callOf(connection, 'getReadiness'),
   };
 }

@@ -1,4 +1,3 @@
-import type { Page } from '../wire/shape.ts';
 import type { RequestOptions } from './connection.ts';
 
 export interface PageOptions extends RequestOptions {
@@ -11,17 +10,4 @@ export interface PageOptions extends RequestOptions {
 export interface OrderedPageOptions extends PageOptions {
   /** `asc`, the default, begins with the oldest item, `desc` with the newest. */
   readonly order?: 'asc' | 'desc' | undefined;
-}
-
-/** Yields every item of a list after `options.after`. Pages are requested as they are needed. */
-export async function* eachItem<Item, Options extends PageOptions>(
-  pageAfter: (options: Options) => Promise<Page<Item>>,
-  options: Options,
-): AsyncGenerator<Item, void, undefined> {
-  for (let after = options.after; ; ) {
-    const { items, nextCursor } = await pageAfter({ ...options, after });
-    yield* items;
-    if (nextCursor === null) return;
-    after = nextCursor;
-  }
 }

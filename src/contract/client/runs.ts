@@ -1,10 +1,10 @@
 import type { RunFilters } from '../wire/lists.ts';
 import { pathOf } from '../wire/paths.ts';
 import type { Run, RunStatus } from '../wire/run.ts';
-import type { Connection, PostOptions, ReadOptions, RequestOptions, WaitOptions } from './connection.ts';
+import type { Connection, PostOptions, RequestOptions, WaitOptions } from './connection.ts';
 import { followEvents } from './event-stream.ts';
-import { operation } from './operation.ts';
-import { eachItem, type PageOptions } from './paging.ts';
+import { bytesCallOf, callOf, operation, pagesOf, taggedCallOf } from './operation.ts';
+import type { PageOptions } from './paging.ts';
 
 /**
  * All statuses of runs, as values for choices. The compiler refuses the list when one is missing. The package leaves it out, because
@@ -22,30 +22,24 @@ export function runs(connection: Connection) {
   /** Resolves with the run, with `wait` once it has ended or that many seconds have passed. */
   const get = (runId: string, { signal, wait }: WaitOptions = {}) =>
     connection.json(operation('getRun', { params: { runId }, query: { wait }, signal }));
-  const list = ({ signal, ...query }: PageOptions & RunFilters = {}) =>
-    connection.json(operation('listRuns', { query, signal }));
+  const { list, each } = pagesOf<'listRuns', PageOptions & RunFilters>(connection, 'listRuns');
   return {
     get,
     /** Resolves with a page of the runs of the whole workspace that the caller may read. */
     list,
-    each: (options: PageOptions & RunFilters = {}) => eachItem(list, options),
-    getTagged: (runId: string, options: ReadOptions = {}) =>
-      connection.tagged(operation('getRun', { params: { runId }, ...options })),
+    each,
+    getTagged: taggedCallOf(connection, 'getRun'),
     /** Resolves when the cancellation has begun; `wait` tells when the run has ended. */
-    cancel: (runId: string, options: PostOptions = {}) =>
-      connection.json(operation('cancelRun', { params: { runId }, ...options })),
+    cancel: callOf(connection, 'cancelRun'),
     /** Cancels up to 100 runs. Resolves with the result for each. */
     cancelMany: async (runIds: readonly string[], options: PostOptions = {}) => {
       const { items } = await connection.json(operation('cancelRuns', { body: { runIds }, ...options }));
       return items;
     },
     /** Deletes a run that has ended, with its output and its assets. */
-    delete: (runId: string, options: RequestOptions = {}) =>
-      connection.json(operation('deleteRun', { params: { runId }, ...options })),
-    deleteAsset: (runId: string, assetId: string, options: RequestOptions = {}) =>
-      connection.json(operation('deleteRunAsset', { params: { runId, assetId }, ...options })),
-    asset: (runId: string, assetId: string, options: RequestOptions = {}) =>
-      connection.bytes(operation('getRunAsset', { params: { runId, assetId }, ...options })),
+    delete: callOf(connection, 'deleteRun'),
+    deleteAsset: callOf(connection, 'deleteRunAsset'),
+    asset: bytesCallOf(connection, 'getRunAsset'),
     /**
      * Resolves with the run once it has ended, or is `stale`, which only cancelling changes. It subscribes to the
      * session's events before it reads the run, so that it misses no end.

@@ -20,6 +20,10 @@ export type BodyOf<Id extends OperationId> =
       : { readonly body: Wire<Body> }
     : unknown;
 
+/** The request headers that it reads. */
+export type HeaderOf<Id extends OperationId> =
+  Spec<Id> extends { readonly headers: infer Headers } ? keyof Headers : never;
+
 /** The statuses with which it succeeds. */
 export type SuccessOf<Id extends OperationId> = Extract<keyof Spec<Id>['responses'], 200 | 201 | 202 | 204>;
 
