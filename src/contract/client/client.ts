@@ -23,6 +23,8 @@ function clientOn(connection: Connection) {
   return {
     ...operations(connection),
     ...callsOfPrograms(connection),
+    /** Sends any other request, and resolves once the head of its response has arrived. The caller reads the body. */
+    open: (request: OutgoingRequest) => connection.open(request),
     ...resourcesOfOperators(connection),
   };
 }

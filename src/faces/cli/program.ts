@@ -13,6 +13,7 @@ import { resolveAccess } from './access.ts';
 import type { CliContext, CommandGroup } from './command-group.ts';
 import { actors } from './commands/actors.ts';
 import { agent } from './commands/agent.ts';
+import { api } from './commands/api.ts';
 import { audit } from './commands/audit.ts';
 import { backup } from './commands/backup.ts';
 import { code } from './commands/code.ts';
@@ -84,6 +85,7 @@ const GROUPS: readonly CommandGroup[] = [
   top,
   debug,
   audit,
+  api,
   completion,
   completeIds,
   exitCodes,

@@ -3,6 +3,7 @@ import type { CommandGroup } from '../command-group.ts';
 import { bashScript, fishScript, zshScript } from '../completion/scripts.ts';
 import { type CommandWords, wordsOf } from '../completion/words.ts';
 import { examples } from '../examples.ts';
+import { describeOperations } from './api.ts';
 
 const SHELLS: Readonly<Record<string, (words: readonly CommandWords[]) => string>> = {
   bash: bashScript,
@@ -19,7 +20,10 @@ export const completion: CommandGroup = (program, { terminal }) => {
       'print a shell script that completes commands, options, files, and ids that the server knows',
     )
     .addArgument(new Argument('<shell>').choices(Object.keys(SHELLS)))
-    .action((shell: string) => terminal.out(SHELLS[shell]?.(wordsOf(program)) ?? ''));
+    .action(async (shell: string) => {
+      await describeOperations(program);
+      terminal.out(SHELLS[shell]?.(wordsOf(program)) ?? '');
+    });
   examples(command, [
     'source <(troupe completion bash)',
     'source <(troupe completion zsh)',

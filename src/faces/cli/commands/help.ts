@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { CommandGroup } from '../command-group.ts';
 import { CommandFailure, EXIT, EXIT_CODES, EXIT_CODES_TEXT } from '../exit-code.ts';
 import { printJson } from '../terminal.ts';
+import { describeOperations } from './api.ts';
 
 /** `troupe help`: replaces commander's own help command, which does not know commands inside of groups. */
 export const help: CommandGroup = (program) => {
@@ -10,7 +11,8 @@ export const help: CommandGroup = (program) => {
     .command('help')
     .description('show the help of a command: troupe help token create')
     .argument('[command...]')
-    .action((words: readonly string[]) => {
+    .action(async (words: readonly string[]) => {
+      if (words[0] === 'api') await describeOperations(program);
       let found: Command = program;
       for (const word of words) {
         const next = found.commands.find((command) => [command.name(), ...command.aliases()].includes(word));

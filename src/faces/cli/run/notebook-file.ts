@@ -49,14 +49,21 @@ export function formatOf(name: string): NotebookFileFormat {
 
 /** Returns the text of a file. Throws `CommandFailure` when it cannot be read. */
 export function readTextFile(name: string, cwd: string): string {
+  const bytes = readBytes(name, cwd);
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(readPlain(name, cwd));
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    const advice = `iconv -f latin1 -t utf-8 ${name} converts it if it is Latin-1 (ISO 8859-1)`;
+    throw new CommandFailure(`${name} is not UTF-8 text; ${advice}.`, EXIT.usage);
+  }
+}
+
+/** Returns the bytes of a file. Throws `CommandFailure` when it cannot be read. */
+export function readBytes(name: string, cwd: string): Buffer {
+  try {
+    return readPlain(name, cwd);
   } catch (error) {
     if (error instanceof CommandFailure) throw error;
-    if (error instanceof TypeError) {
-      const advice = `iconv -f latin1 -t utf-8 ${name} converts it if it is Latin-1 (ISO 8859-1)`;
-      throw new CommandFailure(`${name} is not UTF-8 text; ${advice}.`, EXIT.usage);
-    }
     const why =
       error instanceof Error && 'code' in error && error.code === 'ENOENT' ? 'There is no' : 'Cannot read';
     const detail = why === 'Cannot read' && error instanceof Error ? `: ${error.message}` : '.';
