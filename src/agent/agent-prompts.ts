@@ -2,47 +2,23 @@ import type { PromptBudget } from '#machines/agent-session.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { prepareStrings } from '#src/base/json/prepared-strings.ts';
-import type { Log } from '#src/base/log/log.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
-import type { Tracer } from '#src/base/tracing/tracer.ts';
 import type { PromptRequest } from '#src/contract/wire/run.ts';
 import type { RunQuery } from '#src/runtime/runs/run-lists.ts';
-import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
 import type { Submission } from '#src/runtime/runs/submission.ts';
 import type { PageRequest } from '#storage/lists/listing.ts';
 import type { JsonPage } from '#storage/lists/sliced-listing.ts';
 import type { ConversationRecord } from '#storage/records/conversations.ts';
-import type { Store } from '#storage/store.ts';
-import type { AgentActors } from './agent-session-actors.ts';
-import type { ConversationAccess } from './conversation-access.ts';
+import type { ConversationContext } from './conversation-context.ts';
 import { openCalls } from './entry.ts';
 import { systemPrompt } from './instructions.ts';
 import type { LiveConversation } from './live-conversation.ts';
-import type { LiveConversations } from './live-conversations.ts';
 import type { ModelUse } from './model-use.ts';
 import type { Models } from './models/models.ts';
-import { type AgentMetrics, PromptTurn } from './prompt-turn.ts';
+import { PromptTurn } from './prompt-turn.ts';
 import type { DatasourceQueries } from './tools/datasource-tools.ts';
-import type { Notebooks, OpenNotebook, PromptCall } from './tools/notebook-access.ts';
+import type { OpenNotebook, PromptCall } from './tools/notebook-access.ts';
 import type { Toolbox } from './tools/toolbox.ts';
-
-export interface AgentPromptsOptions {
-  readonly store: Store;
-  readonly agentActors: AgentActors;
-  readonly runs: RunRepository;
-  readonly access: ConversationAccess;
-  readonly conversations: LiveConversations;
-  readonly models: Models;
-  readonly notebooks: Notebooks;
-  /** When absent, agents get no tools for datasources. */
-  readonly datasources: DatasourceQueries | undefined;
-  readonly budget: PromptBudget;
-  readonly silenceMs: number;
-  readonly modelUse: Pick<ModelUse, 'add'>;
-  readonly metrics: AgentMetrics;
-  readonly tracer: Tracer | undefined;
-  readonly log: Log;
-}
 
 /** A conversation that takes a prompt, and the model that answers it. */
 interface CheckedPrompt {
@@ -55,10 +31,18 @@ const CUT_OFF = 'The server ended before this was finished; its effects are not 
 
 /** Prompts: each becomes a durable run of its conversation. */
 export class AgentPrompts {
-  readonly #options: AgentPromptsOptions;
+  readonly #context: ConversationContext;
+  readonly #modelUse: ModelUse;
+  readonly #datasources: DatasourceQueries | undefined;
+  readonly #budget: PromptBudget;
 
-  constructor(options: AgentPromptsOptions) {
-    this.#options = options;
+  /** Without `datasources`, agents get no tools for them. */
+  constructor(context: ConversationContext, modelUse: ModelUse, datasources: DatasourceQueries | undefined) {
+    this.#context = context;
+    this.#modelUse = modelUse;
+    this.#datasources = datasources;
+    const { agentMaxSteps, agentMaxTokens } = context.config;
+    this.#budget = { maxSteps: agentMaxSteps, maxTokens: agentMaxTokens };
   }
 
   /**
@@ -71,7 +55,7 @@ export class AgentPrompts {
     request: PromptRequest,
     parent?: TraceContext,
   ): Promise<Submission> {
-    const { access, conversations, notebooks } = this.#options;
+    const { access, conversations, notebooks } = this.#context;
     const { workspaceId } = caller;
     const { notebookSessionId } = access.usable(caller, sessionId);
     // Prepared once, because the run's record, the entry and an event all contain the prompt.
@@ -79,7 +63,7 @@ export class AgentPrompts {
     await conversations.prepare({ workspaceId, id: sessionId });
     if (notebookSessionId !== null) await notebooks.prepare(workspaceId, sessionId);
     const checked = this.#check(caller, sessionId);
-    const waiting = this.#options.runs.limits.admit(workspaceId, caller.userId);
+    const waiting = this.#context.runs.limits.admit(workspaceId, caller.userId);
     if (waiting === undefined) return this.#begin(caller, request, parent, checked);
     using _permit = await waiting;
     return this.#begin(caller, request, parent, this.#check(caller, sessionId));
@@ -87,10 +71,10 @@ export class AgentPrompts {
 
   /** Checks a prompt and returns its context. Throws the refusal. */
   #check(caller: Principal, sessionId: string): CheckedPrompt {
-    const { access, agentActors, models, budget } = this.#options;
+    const { access, agentActors, models } = this.#context;
     const { workspaceId } = caller;
     const record = access.usable(caller, sessionId);
-    agentActors.check({ workspaceId, id: sessionId }, budget);
+    agentActors.check({ workspaceId, id: sessionId }, this.#budget);
     return { sessionId, record, model: models.choose(workspaceId, record.model) };
   }
 
@@ -101,7 +85,7 @@ export class AgentPrompts {
     parent: TraceContext | undefined,
     { sessionId, record, model }: CheckedPrompt,
   ): Submission {
-    const { agentActors, conversations, runs, budget } = this.#options;
+    const { agentActors, conversations, runs } = this.#context;
     const { workspaceId } = caller;
     const session = { workspaceId, id: sessionId };
     const conversation = conversations.of(session);
@@ -120,12 +104,17 @@ export class AgentPrompts {
       metadata,
     });
     mend(conversation, runId);
-    const turn = new PromptTurn({
-      ...this.#options,
-      ...{ runId, userId: caller.userId, trace, conversation, model, system, openToolbox },
+    const turn = new PromptTurn(this.#context, this.#modelUse, {
+      runId,
+      userId: caller.userId,
+      trace,
+      conversation,
+      model,
+      system,
+      openToolbox,
     });
     turn.ask(request.prompt);
-    agentActors.start(session, turn, budget, { timeoutS: request.timeoutS, by: caller.userId });
+    agentActors.start(session, turn, this.#budget, { timeoutS: request.timeoutS, by: caller.userId });
     return { runId, lastEventId, json };
   }
 
@@ -135,18 +124,19 @@ export class AgentPrompts {
     sessionId: string,
     page: PageRequest & Pick<RunQuery, 'include' | 'metadata'>,
   ): Promise<JsonPage> {
-    this.#options.access.readable(caller, sessionId);
-    return this.#options.runs.reader.list(caller.workspaceId, { ...page, sessionId, kind: 'agent' });
+    this.#context.access.readable(caller, sessionId);
+    return this.#context.runs.reader.list(caller.workspaceId, { ...page, sessionId, kind: 'agent' });
   }
 
   /** Cancels a prompt: the call to the provider is closed and tools are interrupted. */
   cancel(workspaceId: WorkspaceId, sessionId: string, runId: RunId): void {
-    const { actors } = this.#options.agentActors;
+    const { actors } = this.#context.agentActors;
     actors.tell({ workspaceId, id: sessionId }, { type: 'cancel', runId });
   }
 
   #equip(caller: Principal, sessionId: string, { notebookSessionId, ...record }: ConversationRecord) {
-    const { notebooks, datasources, log } = this.#options;
+    const { notebooks, log } = this.#context;
+    const datasources = this.#datasources;
     const { workspaceId } = caller;
     const { instructions, datasourceSlugs, datasourcesChosenBy = record.createdBy } = record;
     const isBound = notebookSessionId !== null;
@@ -188,9 +178,7 @@ export class AgentPrompts {
       ]);
       const tools = [
         ...(isBound ? forNotebooks.notebookTools({ notebookOf, isEditable }) : []),
-        ...(hasDatasources
-          ? forDatasources.datasourceTools({ queries: datasources, datasourcesOf: () => usable })
-          : []),
+        ...(hasDatasources ? forDatasources.datasourceTools(datasources, () => usable) : []),
       ];
       return new box.Toolbox<PromptCall>(tools, log);
     };

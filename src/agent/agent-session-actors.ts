@@ -6,15 +6,11 @@
 import { type AgentSessionContext, agentSessionMachine, type PromptBudget } from '#machines/agent-session.ts';
 import { invariant } from '#src/base/errors/invariant.ts';
 import type { RunId } from '#src/base/ids.ts';
-import type { Log } from '#src/base/log/log.ts';
 import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
-import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
-import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
-import type { EnvironmentActors } from '#src/runtime/sessions/environments.ts';
+import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { type Occupation, refusalFacts } from '#src/runtime/sessions/refusal-facts.ts';
 import { SessionPlane } from '#src/runtime/sessions/session-plane.ts';
-import type { Store } from '#storage/store.ts';
 import type { LiveConversation } from './live-conversation.ts';
 import type { LiveConversations } from './live-conversations.ts';
 import type { PromptTurn } from './prompt-turn.ts';
@@ -22,26 +18,16 @@ import { actDriver, thinkDriver } from './turn-driver.ts';
 
 export type AgentSessionActors = ActorKind<typeof agentSessionMachine>;
 
-export interface AgentActorsOptions {
-  readonly store: Pick<Store, 'decide'>;
-  readonly runtime: ActorRuntime;
-  readonly environments: EnvironmentActors;
-  readonly runs: RunRepository;
-  readonly conversations: LiveConversations;
-  /** How long one prompt may take. */
-  readonly runTimeoutMs: number;
-  readonly log: Log;
-}
-
 export class AgentActors {
   readonly actors: AgentSessionActors;
   readonly plane: SessionPlane<LiveConversation>;
-  readonly #options: AgentActorsOptions;
+  readonly #context: RunPlaneContext;
   readonly #turns = new Map<string, PromptTurn>();
 
-  constructor(options: AgentActorsOptions) {
-    this.#options = options;
-    this.actors = options.runtime.define({
+  constructor(context: RunPlaneContext, conversations: LiveConversations) {
+    this.#context = context;
+    const { runtime, runs } = context;
+    this.actors = runtime.define({
       kind: 'agent-session',
       machineVersion: 1,
       machine: this.#provideMachine(),
@@ -67,7 +53,6 @@ export class AgentActors {
         },
       }),
     });
-    const { conversations, runs } = options;
     this.plane = new SessionPlane({ actors: this.actors, live: conversations, runs, runKind: 'agent' });
     this.actors.on((session, notice, committed) => {
       if (notice.type !== 'session.status' || notice.status === 'busy') return;
@@ -105,16 +90,16 @@ export class AgentActors {
   }
 
   #provideMachine() {
-    const { store, environments, runTimeoutMs, log } = this.#options;
+    const { store, environments, config, log } = this.#context;
     const turnOf = ({ run }: AgentSessionContext): PromptTurn => {
       const turn = run === null ? undefined : this.#turns.get(run.id);
       invariant(turn !== undefined, 'A prompt in progress has a turn.', run?.id);
       return turn;
     };
-    const ports = { turnOf, onFault: (error: unknown) => log.error({ err: error }, 'a prompt failed') };
+    const onFault = (error: unknown) => log.error({ err: error }, 'a prompt failed');
     return agentSessionMachine.provide({
-      actors: { think: thinkDriver(ports), act: actDriver(ports) },
-      delays: { runDeadline: runTimeoutMs },
+      actors: { think: thinkDriver(turnOf, onFault), act: actDriver(turnOf, onFault) },
+      delays: { runDeadline: config.agentTimeoutS * 1000 },
       actions: {
         endRun: ({ context: { run } }, ending) => {
           if (run === null) return;
@@ -124,7 +109,7 @@ export class AgentActors {
         release: ({ context: { workspaceId, sessionId, environmentId } }) => {
           if (environmentId === null) return;
           const detach = { type: 'detachAgent', sessionId } as const;
-          store.decide(() => environments.tell({ workspaceId, id: environmentId }, detach));
+          store.decide(() => environments.actors.tell({ workspaceId, id: environmentId }, detach));
         },
       },
     });

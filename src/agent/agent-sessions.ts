@@ -10,8 +10,7 @@ import type { Envelope } from '#src/contract/wire/events.ts';
 import type { AgentSessionFilters } from '#src/contract/wire/lists.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
-import type { EnvironmentActors } from '#src/runtime/sessions/environments.ts';
-import type { SessionPlane, StreamRequest } from '#src/runtime/sessions/session-plane.ts';
+import type { StreamRequest } from '#src/runtime/sessions/session-plane.ts';
 import { checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/lists/listing.ts';
 import type { Listing } from '#storage/lists/page-builder.ts';
 import { idAt, PlaceTimes, placeOf } from '#storage/lists/places.ts';
@@ -23,46 +22,28 @@ import {
   entryRecords,
 } from '#storage/records/conversations.ts';
 import { workspaceExists } from '#storage/records/identity.ts';
-import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { AgentSessionActors } from './agent-session-actors.ts';
 import { agentSessionSummary, statusOf } from './agent-session-record.ts';
-import { type ConversationAccess, ownerOf } from './conversation-access.ts';
+import { ownerOf } from './conversation-access.ts';
+import type { ConversationContext } from './conversation-context.ts';
 import { servedEntry } from './entry.ts';
-import type { LiveConversation, OutcomeOf } from './live-conversation.ts';
-import type { LiveConversations } from './live-conversations.ts';
 import { parseModelId } from './models/model-id.ts';
-import type { Models } from './models/models.ts';
 import { namingNotebook, newConversationId, savedConversation, sessionIdOf } from './named-conversation.ts';
 import { snapshotEntries } from './streamed-entries.ts';
-import type { Notebooks } from './tools/notebook-access.ts';
 
 /** The filters of a list of conversations. Absent members filter nothing. */
 export type AgentSessionQuery = PageRequest & AgentSessionFilters;
 
-export interface AgentSessionsOptions {
-  readonly store: Store;
-  readonly actors: AgentSessionActors;
-  readonly environments: EnvironmentActors;
-  readonly plane: SessionPlane<LiveConversation>;
-  readonly access: ConversationAccess;
-  readonly conversations: LiveConversations;
-  readonly models: Models;
-  readonly notebooks: Notebooks;
-  readonly outcomeOf: OutcomeOf;
-  /** Returns whether records of a deleted conversation with this id are still stored. */
-  readonly isBeingDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
-  /** Returns whether a conversation is at home in this worker. */
-  readonly owns: (workspaceId: string, sessionId: string) => boolean;
-}
-
 export class AgentSessions {
-  readonly #options: AgentSessionsOptions;
+  readonly #context: ConversationContext;
+  readonly #actors: AgentSessionActors;
   readonly #times: PlaceTimes;
 
-  constructor(options: AgentSessionsOptions) {
-    this.#options = options;
-    this.#times = new PlaceTimes(options.store, conversationPlaces);
+  constructor(context: ConversationContext) {
+    this.#context = context;
+    this.#actors = context.agentActors.actors;
+    this.#times = new PlaceTimes(context.store, conversationPlaces);
   }
 
   /**
@@ -74,15 +55,19 @@ export class AgentSessions {
     principal: Principal,
     request: OpenAgentSession,
   ): { readonly record: AgentSession; readonly isNew: boolean } {
-    const { actors, environments, notebooks, store, owns } = this.#options;
+    const { notebooks, store, cluster } = this.#context;
+    const environments = this.#context.environments.actors;
+    const actors = this.#actors;
     const { workspaceId } = principal;
     const { notebookSessionId = null } = request;
-    const sessionId = sessionIdOf(request, () => newConversationId(store, workspaceId, owns));
+    const sessionId = sessionIdOf(request, () =>
+      newConversationId(store, workspaceId, (...home) => cluster.owns(...home)),
+    );
     const environmentId = request.environmentId as EnvironmentId;
     const environment = { workspaceId, id: environmentId };
     if (!workspaceExists(store, workspaceId)) throw notFound();
     if (request.config?.model != null) parseModelId(request.config.model);
-    const before = savedConversation(this.#options, principal, sessionId, request);
+    const before = savedConversation(this.#context, principal, sessionId, request);
     if (environments.peek(environment) === undefined) throw notFound('/environmentId');
     if (notebookSessionId !== null)
       namingNotebook(() => notebooks.checkBinding(workspaceId, notebookSessionId, environmentId));
@@ -106,7 +91,7 @@ export class AgentSessions {
 
   /** Throws when the caller may not use the conversation that the request names. */
   checkOpen(principal: Principal, request: OpenAgentSession): void {
-    savedConversation(this.#options, principal, sessionIdOf(request), request);
+    savedConversation(this.#context, principal, sessionIdOf(request), request);
   }
 
   /**
@@ -118,11 +103,11 @@ export class AgentSessions {
     request: OpenAgentSession,
     signalOf: () => AbortSignal,
   ): Promise<void> {
-    const { conversations, notebooks } = this.#options;
+    const { conversations, notebooks } = this.#context;
     const { workspaceId } = principal;
     const { notebookSessionId } = request;
     const sessionId = sessionIdOf(request);
-    savedConversation(this.#options, principal, sessionId, request);
+    savedConversation(this.#context, principal, sessionId, request);
     await conversations.prepare({ workspaceId, id: sessionId });
     if (notebookSessionId == null) return;
     const environmentId = request.environmentId as EnvironmentId;
@@ -134,7 +119,7 @@ export class AgentSessions {
    * Throws `not_found` at once.
    */
   whenReadable<T>(principal: Principal, sessionId: string, use: () => T): T | Promise<T> {
-    const { access, conversations } = this.#options;
+    const { access, conversations } = this.#context;
     access.readable(principal, sessionId);
     const prepared = conversations.prepare({ workspaceId: principal.workspaceId, id: sessionId });
     return prepared === undefined ? use() : prepared.then(use);
@@ -142,19 +127,19 @@ export class AgentSessions {
 
   /** Throws `not_found`, or `conversation_read_only`. */
   checkUse(principal: Principal, sessionId: string): void {
-    this.#options.access.usable(principal, sessionId);
+    this.#context.access.usable(principal, sessionId);
   }
 
   /** Returns whether the session is closed. Throws `not_found`. */
   isClosed(principal: Principal, sessionId: string): boolean {
-    const { access, actors } = this.#options;
+    const { access } = this.#context;
     access.readable(principal, sessionId);
-    return statusOf(actors.peek({ workspaceId: principal.workspaceId, id: sessionId })) === 'closed';
+    return statusOf(this.#actors.peek({ workspaceId: principal.workspaceId, id: sessionId })) === 'closed';
   }
 
   /** Makes a member the owner of a conversation. Throws the errors of `ConversationAccess.handOver`. */
   handOver(principal: Principal, sessionId: string, userId: string): AgentSessionSummary {
-    const record = this.#options.access.handOver(principal, sessionId, userId);
+    const record = this.#context.access.handOver(principal, sessionId, userId);
     return this.#summary(principal.workspaceId, sessionId, record);
   }
 
@@ -163,7 +148,7 @@ export class AgentSessions {
    * `invalid_cursor`.
    */
   async list(principal: Principal, query: AgentSessionQuery): Promise<Listing<AgentSessionSummary>> {
-    const { store, access } = this.#options;
+    const { store, access } = this.#context;
     const { workspaceId } = principal;
     checkCursor(query.after, (text) => isConversationId(idAt(text)));
     const bounds = timeBounds(query, timeText);
@@ -184,9 +169,9 @@ export class AgentSessions {
 
   /** Returns the session in the form that the API returns. Throws `not_found`. */
   record(principal: Principal, sessionId: string): AgentSession {
-    this.#options.access.readable(principal, sessionId);
+    this.#context.access.readable(principal, sessionId);
     this.#ensureAwake({ workspaceId: principal.workspaceId, id: sessionId });
-    this.#options.store.noteReadOfAll(); // the history of a live conversation is read from memory
+    this.#context.store.noteReadOfAll(); // the history of a live conversation is read from memory
     return this.#record(principal.workspaceId, sessionId);
   }
 
@@ -199,13 +184,13 @@ export class AgentSessions {
     sessionId: string,
     checkState: StateCheck<() => AgentSession> = () => {},
   ): AgentSession {
-    const { access, actors } = this.#options;
+    const { access } = this.#context;
     const { workspaceId } = principal;
     const session = { workspaceId, id: sessionId };
     access.checkControl(principal, sessionId);
-    actors.check(session, { type: 'close' });
+    this.#actors.check(session, { type: 'close' });
     checkState(() => this.#record(workspaceId, sessionId));
-    actors.ask(session, { type: 'close', by: principal.userId });
+    this.#actors.ask(session, { type: 'close', by: principal.userId });
     return this.#record(workspaceId, sessionId);
   }
 
@@ -214,19 +199,19 @@ export class AgentSessions {
    * `session_busy`, without any change, while a prompt runs in it.
    */
   prepareDeletion(session: ActorId): (tx: Transaction) => void {
-    const { actors, conversations } = this.#options;
+    const actors = this.#actors;
     this.#ensureAwake(session);
     actors.checkStored(session, { type: 'delete' });
     actors.tell(session, { type: 'close' });
     return (tx) => {
       actors.erase(tx, session);
-      conversations.forget(session);
+      this.#context.conversations.forget(session);
     };
   }
 
   /** Resolves with a page of the entries of a conversation. Rejects with `not_found` or `invalid_cursor`. */
   async entries(principal: Principal, sessionId: string, page: PageRequest): Promise<JsonPage> {
-    const { access, store, outcomeOf } = this.#options;
+    const { access, store, outcomeOf } = this.#context;
     access.readable(principal, sessionId);
     checkCursor(page.after, (text) => isIdOf('entry', text));
     const { workspaceId } = principal;
@@ -240,7 +225,7 @@ export class AgentSessions {
 
   /** Closes the agent that is bound to this notebook session, if there is one, in the name of the user `by`. */
   closeBound(workspaceId: WorkspaceId, notebookSessionId: string, by: string | undefined): void {
-    this.#options.actors.tell({ workspaceId, id: notebookSessionId }, { type: 'close', by });
+    this.#actors.tell({ workspaceId, id: notebookSessionId }, { type: 'close', by });
   }
 
   /**
@@ -252,13 +237,18 @@ export class AgentSessions {
     sessionId: string,
     { lastEventId, observe }: StreamRequest,
   ): ((sink: EventSink) => Subscription) | undefined {
-    const { access, actors, plane } = this.#options;
+    const { access, agentActors } = this.#context;
+    const actors = this.#actors;
     const observes = observe || actors.isReadOnly;
     access.readable(principal, sessionId);
     const session = { workspaceId: principal.workspaceId, id: sessionId };
     if (!observes) this.#ensureAwake(session);
     if (statusOf(actors.peek(session)) === 'closed') return undefined;
-    const attach = plane.follow(session, { lastEventId, observes, replay: () => this.#replay(session) });
+    const attach = agentActors.plane.follow(session, {
+      lastEventId,
+      observes,
+      replay: () => this.#replay(session),
+    });
     return access.followers.noted(principal, sessionId, attach);
   }
 
@@ -284,7 +274,7 @@ export class AgentSessions {
       datasourceSlugs: context.datasourceSlugs ?? before?.datasourceSlugs ?? [],
       ...(isChosen && { datasourcesChosenBy: userId }),
     };
-    this.#options.store.write((tx) => {
+    this.#context.store.write((tx) => {
       tx.put(conversationRecords, record, workspaceId, sessionId);
       if (before === undefined)
         tx.put(conversationPlaces, null, workspaceId, placeOf(record.createdAt, sessionId));
@@ -296,19 +286,19 @@ export class AgentSessions {
    * anything else.
    */
   #ensureAwake(session: ActorId): void {
-    const { actors } = this.#options;
+    const actors = this.#actors;
     const peek = actors.peek(session);
     if (peek !== undefined && !peek.live && statusOf(peek) === 'busy') actors.restore(session);
   }
 
   #summary(workspaceId: WorkspaceId, sessionId: string, record: ConversationRecord): AgentSessionSummary {
-    const { actors, models } = this.#options;
-    const peek = actors.peek({ workspaceId, id: sessionId });
+    const { models } = this.#context;
+    const peek = this.#actors.peek({ workspaceId, id: sessionId });
     return agentSessionSummary(sessionId, record, peek, models.defaultModel);
   }
 
   #record(workspaceId: WorkspaceId, sessionId: string): AgentSession {
-    const { store, conversations } = this.#options;
+    const { store, conversations } = this.#context;
     const record = store.get(conversationRecords, workspaceId, sessionId);
     if (record === undefined) throw notFound();
     const entries = conversations.of({ workspaceId, id: sessionId }).entries.map(({ entry }) => entry);
@@ -316,9 +306,9 @@ export class AgentSessions {
   }
 
   #replay(session: ActorId): Envelope[] {
-    const { conversations, plane } = this.#options;
+    const { conversations, agentActors } = this.#context;
     const { workspaceId, id: sessionId } = session;
-    const latest = plane.latestRunStatus(session);
+    const latest = agentActors.plane.latestRunStatus(session);
     const record = this.#record(workspaceId, sessionId);
     const snapshot = { ...record, entries: snapshotEntries(record.entries) };
     return [

@@ -12,42 +12,28 @@ import {
   conversationRecords,
   entryRecords,
 } from '#storage/records/conversations.ts';
-import type { Removals } from '#storage/removals.ts';
-import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { AgentSessions } from './agent-sessions.ts';
-import type { ConversationAccess } from './conversation-access.ts';
+import { CONVERSATION, type ConversationContext } from './conversation-context.ts';
 
 /** The most records that one commit removes. */
 const MAX_RECORDS = 200;
 
-/** Removes some runs of a conversation, in one commit. Returns whether all are removed. */
-export type RemovePrompts = (workspaceId: WorkspaceId, conversationId: string) => boolean;
-
-/** The kind of the removals. */
-export const CONVERSATION = 'conversation';
-
-export interface ConversationDeletionOptions {
-  readonly store: Store;
-  readonly access: ConversationAccess;
-  readonly sessions: AgentSessions;
-  readonly removals: Removals;
-  readonly removePrompts: RemovePrompts;
-}
-
 export class ConversationDeletion {
-  readonly #options: ConversationDeletionOptions;
+  readonly #context: ConversationContext;
+  readonly #sessions: AgentSessions;
 
-  constructor(options: ConversationDeletionOptions) {
-    this.#options = options;
-    options.removals.define(CONVERSATION, (workspaceId, id) =>
+  constructor(context: ConversationContext, sessions: AgentSessions) {
+    this.#context = context;
+    this.#sessions = sessions;
+    context.removals.define(CONVERSATION, (workspaceId, id) =>
       this.#removeSome(workspaceId as WorkspaceId, id),
     );
   }
 
   /** The conversation's owner and owners of the workspace may do this. */
   delete(principal: Principal, sessionId: string): void {
-    const { store, access } = this.#options;
+    const { store, access } = this.#context;
     access.checkSharing(principal, sessionId);
     store.write(this.prepare(principal.workspaceId, sessionId));
   }
@@ -57,10 +43,10 @@ export class ConversationDeletion {
    * `session_busy` while a prompt runs.
    */
   prepare(workspaceId: WorkspaceId, sessionId: string): (tx: Transaction) => void {
-    const { store, sessions, removals } = this.#options;
+    const { store, removals } = this.#context;
     const record = store.get(conversationRecords, workspaceId, sessionId);
     if (record === undefined) return () => {};
-    const eraseSession = sessions.prepareDeletion({ workspaceId, id: sessionId });
+    const eraseSession = this.#sessions.prepareDeletion({ workspaceId, id: sessionId });
     return (tx) => {
       tx.remove(conversationRecords, workspaceId, sessionId);
       tx.remove(conversationPlaces, workspaceId, placeOf(record.createdAt, sessionId));
@@ -70,8 +56,8 @@ export class ConversationDeletion {
   }
 
   #removeSome(workspaceId: WorkspaceId, id: string): boolean {
-    const { store, removePrompts } = this.#options;
-    if (!removePrompts(workspaceId, id)) return false;
+    const { store, runDeletion } = this.#context;
+    if (!runDeletion.removeRuns('agent', workspaceId, id)) return false;
     for (const kind of [entryRecords, conversationGrants]) {
       const keys = [...store.listKeys(kind, workspaceId, [id], MAX_RECORDS)];
       if (keys.length === 0) continue;

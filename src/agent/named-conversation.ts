@@ -10,18 +10,10 @@ import type { OpenAgentSession } from '#src/contract/wire/agent.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';
 import { type ConversationRecord, conversationRecords } from '#storage/records/conversations.ts';
 import type { Store } from '#storage/store.ts';
-import type { ConversationAccess } from './conversation-access.ts';
+import { CONVERSATION, type ConversationContext } from './conversation-context.ts';
 
 /** How many ids are tried until one is at home here. A worker with a single slot of 256 fails once in 10 million times. */
 const MAX_TRIES = 4096;
-
-/** Looks up conversations. */
-export interface ConversationFinder {
-  readonly store: Store;
-  readonly access: ConversationAccess;
-  /** Returns whether records of a deleted conversation with this id are still stored. */
-  readonly isBeingDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
-}
 
 /**
  * Returns the id of the conversation that the request names, or a new one from `makeNew`. Throws `invalid_request` when the request
@@ -61,7 +53,7 @@ export function newConversationId(
  * `binding_differs`, `conversation_read_only` or `conversation_not_shared`.
  */
 export function savedConversation(
-  { access, store, isBeingDeleted }: ConversationFinder,
+  { access, store, removals }: ConversationContext,
   principal: Principal,
   sessionId: SessionId,
   request: OpenAgentSession,
@@ -71,7 +63,10 @@ export function savedConversation(
   if (notebookSessionId == null && id != null) {
     if (saved === undefined || !access.mayRead(principal, sessionId, saved)) throw notFound('/id');
   } else if (saved === undefined) {
-    if (!isBeingDeleted(principal.workspaceId, sessionId)) return undefined;
+    const { workspaceId } = principal;
+    // Records of a deleted conversation with this id may still be stored.
+    if (!removals.isPending({ kind: CONVERSATION, workspaceId, home: sessionId, id: sessionId }))
+      return undefined;
     const detail = 'The earlier conversation of this notebook is still being deleted. Try again in a moment.';
     throw new AppError('unavailable', detail, { headers: { 'retry-after': '1' } });
   }

@@ -13,14 +13,12 @@ import type { Failure } from '#src/base/errors/errors.ts';
 import { invariant } from '#src/base/errors/invariant.ts';
 import { faultPoint } from '#src/base/fault-points.ts';
 import { type AssetId, newId, type RunId } from '#src/base/ids.ts';
-import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { type TraceContext, traceparentOf } from '#src/base/tracing/trace-context.ts';
-import type { Attributes, Span, Tracer } from '#src/base/tracing/tracer.ts';
+import type { Attributes, Span } from '#src/base/tracing/tracer.ts';
 import type { AgentEntry, PromptOutcome, ShownImage, ToolCallPart } from '#src/contract/wire/agent.ts';
 import type { TokenUsage } from '#src/contract/wire/run.ts';
-import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { type Asset, readAsset } from '#storage/records/assets.ts';
-import type { Store } from '#storage/store.ts';
 import { compact } from './compaction.ts';
 import { openCalls } from './entry.ts';
 import type { LiveConversation } from './live-conversation.ts';
@@ -41,23 +39,14 @@ export interface PromptTurnOptions {
   readonly runId: RunId;
   /** The user who asks. Their sums of tokens get the calls. */
   readonly userId: string;
-  readonly modelUse: Pick<ModelUse, 'add'>;
   readonly conversation: LiveConversation;
   readonly model: ChosenModel;
   readonly system: string;
   /** Called once, with the first step. */
   readonly openToolbox: () => Promise<Toolbox<PromptCall>>;
-  readonly silenceMs: number;
-  readonly runs: RunRepository;
-  readonly store: Store;
-  readonly metrics: AgentMetrics;
   /** The trace of the run. */
   readonly trace: TraceContext | undefined;
-  readonly tracer: Tracer | undefined;
 }
-
-/** The metrics of agents. */
-export type AgentMetrics = Pick<ServerMetrics, 'modelCalls' | 'modelTokens' | 'toolCalls'>;
 
 export type StepReport =
   | { readonly type: 'step.done'; readonly calls: number; readonly tokens: number }
@@ -78,6 +67,8 @@ const LIMITS: readonly string[] = ['agent_time_limit', 'agent_step_limit', 'agen
 
 export class PromptTurn {
   readonly runId: RunId;
+  readonly #context: RunPlaneContext;
+  readonly #modelUse: ModelUse;
   readonly #options: PromptTurnOptions;
   readonly #entries: AgentEntry[] = [];
   readonly #warnings = new TurnWarnings();
@@ -95,7 +86,9 @@ export class PromptTurn {
   #squeezes = 0;
   #isOver = false;
 
-  constructor(options: PromptTurnOptions) {
+  constructor(context: RunPlaneContext, modelUse: ModelUse, options: PromptTurnOptions) {
+    this.#context = context;
+    this.#modelUse = modelUse;
     this.#options = options;
     this.runId = options.runId;
   }
@@ -107,7 +100,8 @@ export class PromptTurn {
 
   /** Asks the model for one step. Rejects only on an internal error, or when the signal has aborted. */
   async think(signal: AbortSignal): Promise<StepReport> {
-    const { conversation, model, store } = this.#options;
+    const { conversation, model } = this.#options;
+    const { store } = this.#context;
     // A prompt that a crash undoes is sent again, so it must not have cost anything yet.
     await store.durable();
     signal.throwIfAborted();
@@ -134,7 +128,7 @@ export class PromptTurn {
         messages,
         tools,
         maxOutputTokens: model.maxOutputTokens,
-        silenceMs: this.#options.silenceMs,
+        silenceMs: this.#context.config.modelSilenceS * 1000,
         signal,
         meter,
         onText: (text) => this.#hear(signal, 'text-delta', text),
@@ -162,7 +156,8 @@ export class PromptTurn {
 
   /** Carries out the calls of the last step. Resolves when all calls have a result, including aborted ones. */
   async act(signal: AbortSignal): Promise<void> {
-    const { conversation, store } = this.#options;
+    const { conversation } = this.#options;
+    const { store } = this.#context;
     await store.durable();
     const toolbox = await this.#toolbox;
     invariant(toolbox !== undefined, 'Tools are called after the first step of the model.');
@@ -184,7 +179,7 @@ export class PromptTurn {
             : { status: 'failed', text: `The call of ${call.name} was not carried out: ${wrong}.` };
         faultPoint('tool.ran');
         span?.end({ error: outcome.status === 'completed' ? undefined : outcome.status });
-        this.#options.metrics.toolCalls
+        this.#context.metrics.toolCalls
           .of(tool, outcome.status)
           .observe((performance.now() - startedAtMs) / 1000);
         this.#addResult(call, outcome);
@@ -195,7 +190,8 @@ export class PromptTurn {
   /** Ends the run in this turn of the event loop: history and record are complete then. Idempotent. */
   end({ status, failure }: RunEnding): void {
     if (this.#isOver) return;
-    const { conversation, runs, model } = this.#options;
+    const { conversation, model } = this.#options;
+    const { runs } = this.#context;
     this.#charge(this.#meter?.soFar);
     const { draft } = conversation;
     if (draft !== undefined && draft.text !== '') {
@@ -225,12 +221,14 @@ export class PromptTurn {
   }
 
   #startSpan(name: string, kind: 'client' | 'internal', attributes: Attributes): Span | undefined {
-    const { trace: parent, tracer } = this.#options;
+    const { trace: parent } = this.#options;
+    const { tracer } = this.#context;
     return parent === undefined ? undefined : tracer?.start(name, { kind, parent, attributes });
   }
 
   #timeCall(startedAtMs: number, errorType: string): void {
-    const { metrics, model } = this.#options;
+    const { model } = this.#options;
+    const { metrics } = this.#context;
     const [provider = ''] = model.id.split('/', 1);
     metrics.modelCalls.of('chat', provider, errorType).observe((performance.now() - startedAtMs) / 1000);
   }
@@ -240,7 +238,8 @@ export class PromptTurn {
     const isCounted = this.#meter === undefined;
     this.#meter = undefined;
     if (isCounted || usage === undefined) return;
-    const { metrics, model, modelUse, conversation, userId } = this.#options;
+    const { model, conversation, userId } = this.#options;
+    const { metrics } = this.#context;
     const sum = this.#usage;
     this.#usage = {
       inputTokens: sum.inputTokens + usage.inputTokens,
@@ -251,14 +250,15 @@ export class PromptTurn {
       estimatedCalls: sum.estimatedCalls + (usage.isEstimated ? 1 : 0),
     };
     this.#unreported += usage.inputTokens + usage.outputTokens;
-    modelUse.add(conversation.workspaceId, userId, model.id, usage);
+    this.#modelUse.add(conversation.workspaceId, userId, model.id, usage);
     const [provider = ''] = model.id.split('/', 1);
     metrics.modelTokens.of('chat', provider, 'input').observe(usage.inputTokens);
     metrics.modelTokens.of('chat', provider, 'output').observe(usage.outputTokens);
   }
 
   #messages() {
-    const { conversation, model, store } = this.#options;
+    const { conversation, model } = this.#options;
+    const { store } = this.#context;
     const budget = (model.windowTokens * HISTORY_SHARE) / 2 ** this.#squeezes;
     const { entries, outputs, prompts } = compact(withoutWithdrawn(conversation.entries), budget);
     this.#warnings.addCompaction(outputs, prompts);

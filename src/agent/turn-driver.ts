@@ -8,11 +8,11 @@ import type { AgentSessionContext, AgentSessionEvent } from '#machines/agent-ses
 import type { Failure } from '#src/base/errors/errors.ts';
 import type { PromptTurn } from './prompt-turn.ts';
 
-export interface TurnDriverPorts {
-  readonly turnOf: (context: AgentSessionContext) => PromptTurn;
-  /** Called on an internal error; the run ends with `BROKEN`. */
-  readonly onFault: (error: unknown) => void;
-}
+/** Returns the turn of the prompt that a session is answering. */
+type TurnOf = (context: AgentSessionContext) => PromptTurn;
+
+/** Called on an internal error; the run ends with `BROKEN`. */
+type OnFault = (error: unknown) => void;
 
 const BROKEN: Failure = {
   code: 'agent_failed',
@@ -21,7 +21,7 @@ const BROKEN: Failure = {
 
 type Stop = { type: 'stop' };
 
-export function thinkDriver({ turnOf, onFault }: TurnDriverPorts) {
+export function thinkDriver(turnOf: TurnOf, onFault: OnFault) {
   return fromCallback<Stop, AgentSessionContext>(({ input, sendBack }) => {
     const report = (event: AgentSessionEvent): void => sendBack(event);
     const abort = new AbortController();
@@ -36,7 +36,7 @@ export function thinkDriver({ turnOf, onFault }: TurnDriverPorts) {
   });
 }
 
-export function actDriver({ turnOf, onFault }: TurnDriverPorts) {
+export function actDriver(turnOf: TurnOf, onFault: OnFault) {
   return fromCallback<Stop, AgentSessionContext>(({ input, sendBack, receive }) => {
     const report = (event: AgentSessionEvent): void => sendBack(event);
     const abort = new AbortController();

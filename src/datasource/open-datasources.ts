@@ -1,12 +1,11 @@
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Tracer } from '#src/base/tracing/tracer.ts';
 import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import type { QueryAudit } from '#src/people/audit/query-audit.ts';
-import { ALONE, type Announce, type Cluster } from '#src/runtime/homes/cluster.ts';
+import type { Announce } from '#src/runtime/homes/cluster.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import type { DatasourceRecord } from '#storage/records/datasources.ts';
-import type { Store } from '#storage/store.ts';
 import { connectorOf, parseConnection } from './connectors/connection-schema.ts';
-import { type DriverLoader, installedDrivers } from './connectors/drivers.ts';
+import { installedDrivers } from './connectors/drivers.ts';
 import { Datasources } from './datasources.ts';
 import { createEgress } from './egress/egress.ts';
 import type { StartEngine } from './embedded/engine-port.ts';
@@ -16,28 +15,19 @@ import { KeyringStore } from './keys/keyring-store.ts';
 import { probeConnection, untestedWarnings } from './probe.ts';
 import { Descriptions } from './query/descriptions.ts';
 import { dropInAllWorkers } from './query/outdated.ts';
-import { Queries, type QueryMetrics } from './query/queries.ts';
+import { Queries } from './query/queries.ts';
 import { QueriesForAgents } from './query/queries-for-agents.ts';
 import { SessionPool } from './query/session-pool.ts';
 
 /** The parts of the server that the datasource plane needs. */
 export interface DatasourcePlaneOptions {
-  readonly store: Store;
-  readonly cluster?: Cluster;
-  readonly announce?: Announce;
+  readonly announce: Announce;
   readonly audit: AuditTrail;
   readonly queryAudit: QueryAudit;
-  readonly metrics: QueryMetrics;
-  readonly tracer?: Tracer | undefined;
-  readonly keyringFile: string;
-  /** The host setting of this server, which decides whether private addresses may be reached. */
-  readonly listenHost: string;
   readonly ownPorts: () => readonly number[];
-  readonly egressAllow: readonly string[] | undefined;
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
   /** Starts the process of a database that is a file. */
   readonly startEngine: StartEngine;
-  readonly drivers?: DriverLoader;
 }
 
 /** The parts of the datasource plane that the rest of the server uses. Disposing of it closes every connection. */
@@ -53,27 +43,16 @@ export interface DatasourcePlane extends AsyncDisposable {
 const OPEN_DEADLINE_MS = 10_000;
 
 /** Opens the datasource plane. Throws `KeyringError` when the keyring does not fit the store. */
-export async function openDatasources(options: DatasourcePlaneOptions): Promise<DatasourcePlane> {
-  const {
-    store,
-    cluster = ALONE,
-    announce = () => undefined,
-    audit,
-    queryAudit,
-    keyringFile,
-    listenHost,
-    ownPorts,
-    egressAllow,
-    workspaceFiles,
-    startEngine,
-  } = options;
-  const { drivers = installedDrivers } = options;
-  const keys = await KeyringStore.open(store, keyringFile, cluster);
-  const egress = createEgress({ listenHost, ownPorts, allow: egressAllow });
+export async function openDatasources(
+  { config, store, cluster, metrics, tracer }: PlaneContext,
+  { announce, audit, queryAudit, ownPorts, workspaceFiles, startEngine }: DatasourcePlaneOptions,
+): Promise<DatasourcePlane> {
+  const keys = await KeyringStore.open(store, config.keyringFile, cluster);
+  const egress = createEgress({ listenHost: config.host, ownPorts, allow: config.egressAllow });
   const engines = new Engines(startEngine);
   const contextOf = (workspaceId: WorkspaceId) => ({
     egress,
-    drivers,
+    drivers: installedDrivers,
     engines,
     filesDirectory: () => workspaceFiles(workspaceId),
   });
@@ -102,7 +81,7 @@ export async function openDatasources(options: DatasourcePlaneOptions): Promise<
     },
     onGone,
   });
-  const queries = new Queries(store, pool, queryAudit, options.metrics, options.tracer);
+  const queries = new Queries(store, pool, queryAudit, metrics, tracer);
   return {
     datasources,
     grants: new DatasourceGrants(store, datasources, audit),

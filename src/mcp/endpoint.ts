@@ -13,12 +13,6 @@ import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import { CallsInFlight } from './calls-in-flight.ts';
 import type { Protocol } from './protocol.ts';
 
-export interface McpEndpointOptions {
-  readonly cluster: Pick<Cluster, 'askOthers' | 'onAsked'>;
-  readonly datasources: DatasourceQueries;
-  readonly log: Log;
-}
-
 /** One request of a client, whose caller is known. */
 export interface McpHttpRequest {
   readonly principal: Principal;
@@ -41,13 +35,15 @@ const SESSION_HEADER = 'mcp-session-id';
 const HERE = 'http://troupe.invalid';
 
 export class McpEndpoint {
-  readonly #options: McpEndpointOptions;
+  readonly #datasources: DatasourceQueries;
+  readonly #log: Log;
   readonly #calls: CallsInFlight;
   #protocol: Promise<Protocol> | undefined;
 
-  constructor(options: McpEndpointOptions) {
-    this.#options = options;
-    this.#calls = new CallsInFlight(options.cluster);
+  constructor(cluster: Pick<Cluster, 'askOthers' | 'onAsked'>, datasources: DatasourceQueries, log: Log) {
+    this.#datasources = datasources;
+    this.#log = log;
+    this.#calls = new CallsInFlight(cluster);
   }
 
   /** Resolves with the response to one request. */
@@ -68,12 +64,7 @@ export class McpEndpoint {
 
   #load(): Promise<Protocol> {
     this.#protocol ??= import('./protocol.ts').then(
-      ({ Protocol }) =>
-        new Protocol({
-          calls: this.#calls,
-          queries: this.#options.datasources,
-          log: this.#options.log,
-        }),
+      ({ Protocol }) => new Protocol(this.#calls, this.#datasources, this.#log),
     );
     return this.#protocol;
   }

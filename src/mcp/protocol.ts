@@ -44,12 +44,6 @@ interface OpenRequest extends McpRequest {
   readonly content?: LargeContent;
 }
 
-export interface ProtocolOptions {
-  readonly calls: CallsInFlight;
-  readonly queries: DatasourceQueries;
-  readonly log: Log;
-}
-
 /** Comments are sent this often while a response is open, so that neither proxies nor clients take it for dead. */
 const KEEP_ALIVE_MS = 2_500;
 /** The shortest time between two reports of progress. */
@@ -82,7 +76,8 @@ const LONG: ReadonlySet<string> = new Set([
 ]);
 
 export class Protocol {
-  readonly #options: ProtocolOptions;
+  readonly #calls: CallsInFlight;
+  readonly #log: Log;
   readonly #tools: ReadonlyMap<string, Tool<McpCall>>;
   readonly #listed: readonly ListedTool[];
   /** The context of each request for which the SDK asks for a server. */
@@ -90,10 +85,10 @@ export class Protocol {
   readonly #short: McpHttpHandler;
   readonly #long: McpHttpHandler;
 
-  constructor(options: ProtocolOptions) {
-    this.#options = options;
+  constructor(calls: CallsInFlight, queries: DatasourceQueries, log: Log) {
+    this.#calls = calls;
+    this.#log = log;
     const lines = new NotebookLines();
-    const { queries } = options;
     const tools = [
       ...workspaceTools(lines),
       ...notebookTools<McpCall>({
@@ -102,7 +97,7 @@ export class Protocol {
         target: TARGET,
         limits: LIMITS,
       }),
-      ...datasourceTools<McpCall>({ queries, datasourcesOf }),
+      ...datasourceTools<McpCall>(queries, datasourcesOf),
     ];
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
     this.#listed = tools.map(({ name, description, schema }) => ({
@@ -111,7 +106,7 @@ export class Protocol {
       inputSchema: plainSchema(schema),
       annotations: { readOnlyHint: READ_ONLY.has(name), openWorldHint: false },
     }));
-    const onerror = (error: Error) => options.log.debug({ err: error }, 'a request of MCP was refused');
+    const onerror = (error: Error) => log.debug({ err: error }, 'a request of MCP was refused');
     const common = { keepAliveMs: KEEP_ALIVE_MS, onerror };
     const factory = ({ requestInfo }: { readonly requestInfo?: Request }) => this.#serverFor(requestInfo);
     this.#short = createMcpHandler(factory, common);
@@ -124,7 +119,7 @@ export class Protocol {
     if (method === 'notifications/cancelled') {
       const requestId = params.requestId;
       if (typeof requestId === 'string' || typeof requestId === 'number')
-        await this.#options.calls.cancel({ ...nameOf(from), requestId });
+        await this.#calls.cancel({ ...nameOf(from), requestId });
     }
     // The lists never change while a client is connected, so there is nothing to listen for, and no stream to keep open.
     if (method === 'subscriptions/listen')
@@ -191,7 +186,7 @@ export class Protocol {
   ): Promise<CallToolResult> {
     const tool = this.#tools.get(name);
     if (tool === undefined) return refusal(`There is no tool ${name}.`);
-    const { calls, log } = this.#options;
+    const [calls, log] = [this.#calls, this.#log];
     const { signal, end } = calls.begin({ ...nameOf(from), requestId: mcpReq.id }, mcpReq.signal);
     const call: McpCall = {
       client: from.client,

@@ -13,6 +13,7 @@ import { parseFrames, RecordingSink } from '#test/runtime/events/recording-sink.
 import { eventually } from '#test/support/processes.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 import { type TestWorker, testCluster } from '#test/support/test-cluster.ts';
+import { testContext } from '#test/support/test-context.ts';
 
 const HOME = 0;
 const BURST = 6_000;
@@ -38,16 +39,12 @@ async function startWorker(t: TestContext, cluster: TestWorker, durable: Options
   t.after(() => stack[Symbol.asyncDispose]());
   const ownDurable = (): Promise<void> | undefined => durable?.(cluster.worker) ?? store.durable();
   const { actorEvents, actorReporter } = openActorEvents(
-    {
-      cluster,
-      actors: boxes.runtime,
-      store: { durable: ownDurable } as Pick<Store, 'durable'>,
-      makeStream: () =>
-        new PublishedStream<ActorStreamEnvelope>({
-          replayed: { type: 'actors.replayed', data: {} },
-          resync: (reason) => ({ type: 'actors.resync-required', data: { reason } }),
-        }),
-    },
+    { cluster, runtime: boxes.runtime, store: testContext<Store>({ durable: ownDurable }) },
+    () =>
+      new PublishedStream<ActorStreamEnvelope>({
+        replayed: { type: 'actors.replayed', data: {} },
+        resync: (reason) => ({ type: 'actors.resync-required', data: { reason } }),
+      }),
     stack,
   );
   const follow = async (choice: Partial<FollowActors> = {}) => {

@@ -37,13 +37,11 @@ async function open(t: TestContext) {
   await second.store.durable();
   const routes: readonly Route[] = [
     ...agentSessionGrantRoutes(access),
-    ...agentSessionRoutes({
-      sessions,
-      prompts: {} as AgentPrompts,
-      deletion: {} as ConversationDeletion,
-      tickets: {} as TicketIssuer,
-      waiting: {} as RunWaiting,
-    }),
+    ...agentSessionRoutes(
+      { sessions, prompts: {} as AgentPrompts, deletion: {} as ConversationDeletion },
+      {} as TicketIssuer,
+      {} as RunWaiting,
+    ),
   ];
   /**
    * Carries out a request in the way of the second worker. Resolves with the code of the refusal,

@@ -5,10 +5,13 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
+import type { Ground } from '#src/start/app/ground.ts';
+import type { Late } from '#src/start/app/late-planes.ts';
 import { openFiles } from '#src/start/app/open-files.ts';
 import { eventually } from '#test/support/processes.ts';
 import { rememberingLog, temporaryDirectory } from '#test/support/store/temporary-store.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
+import { testContext } from '#test/support/test-context.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const MAX_FILES = 3;
@@ -22,7 +25,9 @@ function startWorkers(t: TestContext) {
     t.after(() => stack[Symbol.asyncDispose]());
     const limits = { of: (_: WorkspaceId, name: string) => (name === 'files' ? MAX_FILES : 0) };
     const directory = { workspaceFiles: () => folder, workspaceFilesPath: () => folder };
-    return { ...openFiles({ limits, directory, log, cluster, inUse: () => [WORKSPACE] }, stack), cluster };
+    const parts = { log, cluster, identity: { limits }, prerequisites: { directory } };
+    const late = { planes: { kernelsInUse: { workspaces: () => [WORKSPACE] } } } as unknown as Late;
+    return { ...openFiles(testContext<Ground>(parts), late, stack), cluster };
   });
   const [first, second] = workers;
   const write = (count: number) => {

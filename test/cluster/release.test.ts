@@ -7,7 +7,9 @@ import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts'
 import { Peers } from '#src/cluster/peers/peers.ts';
 import type { ClusterChannel } from '#src/cluster/worker/channel.ts';
 import { dealSlots, type Home, SLOTS, slotOf, withWorker } from '#src/runtime/homes/slots.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { joinCluster } from '#src/start/app/join-cluster.ts';
+import { testContext } from '#test/support/test-context.ts';
 
 type IsElsewhere = (workspaceId: string, id: string) => boolean;
 
@@ -57,10 +59,12 @@ async function startWorker(t: TestContext, active: readonly Home[]) {
       stored = resolve;
     });
   const forwarding = joinCluster(
+    testContext<PlaneContext>({
+      store: { refresh: () => undefined, durable },
+      runtime: { ...leaving('actors'), activeHomes: () => active },
+    }),
     {
       member: { channel, peers },
-      store: { refresh: () => undefined, durable },
-      actors: { ...leaving('actors'), activeHomes: () => active },
       planes: [leaving('sessions'), leaving('conversations')],
       makeMirror: fail,
     },

@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
+import type { RunKind } from '#src/contract/wire/run.ts';
 import { RunCancellation } from '#src/http/handlers/run-cancellation.ts';
+import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { testCluster } from '#test/support/test-cluster.ts';
+import { testContext } from '#test/support/test-context.ts';
 import { principal } from '../http/test-server.ts';
 
 /** The session of each run. Sessions are at home in the worker whose number they end with. */
@@ -20,27 +23,29 @@ function startWorkers() {
   const clusters = testCluster(3, (_, id = '') => Number(id.at(-1)));
   const workers = clusters.map(
     (cluster) =>
-      new RunCancellation({
-        cluster,
-        runs: {
-          reader: { homeOf: (_, runId) => SESSIONS.get(runId) },
-          cancel(_, runId, stop) {
-            const sessionId = SESSIONS.get(runId);
-            if (sessionId === undefined) throw notFound();
-            if (runId === 'run_over') throw new AppError('run_finished', 'It is over.');
-            stop('notebook', sessionId as never);
+      new RunCancellation(
+        testContext<RunPlaneContext>({
+          cluster,
+          runs: {
+            reader: { homeOf: (_: string, runId: string) => SESSIONS.get(runId) },
+            cancel(_: string, runId: string, stop: (kind: RunKind, sessionId: string) => void) {
+              const sessionId = SESSIONS.get(runId);
+              if (sessionId === undefined) throw notFound();
+              if (runId === 'run_over') throw new AppError('run_finished', 'It is over.');
+              stop('notebook', sessionId);
+            },
           },
-        },
-        guard(_, runId) {
+          store: {
+            refresh: () => void events.push(`${cluster.worker} refreshes`),
+            durable: async () => void events.push(`${cluster.worker} commits`),
+          },
+        }),
+        (_, runId) => {
           if (runId === 'run_secret') throw notFound();
         },
-        stop: (_kind, _workspaceId, sessionId, runId) =>
+        (_kind, _workspaceId, sessionId, runId) =>
           void events.push(`${cluster.worker} stops ${runId} of ${sessionId}`),
-        store: {
-          refresh: () => void events.push(`${cluster.worker} refreshes`),
-          durable: async () => void events.push(`${cluster.worker} commits`),
-        },
-      }),
+      ),
   );
   return { workers, clusters, events };
 }

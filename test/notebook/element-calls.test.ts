@@ -4,7 +4,9 @@ import test, { type TestContext } from 'node:test';
 import { AppError } from '#src/base/errors/errors.ts';
 import type { CompletionResult } from '#src/confined/processes/kernel/messages.ts';
 import { KernelAnswers } from '#src/notebook/open/kernel-answers.ts';
-import { ElementCalls, type ElementCallsOptions } from '#src/notebook/requests/element-calls.ts';
+import { ElementCalls } from '#src/notebook/requests/element-calls.ts';
+import type { NotebookRequestContext } from '#src/notebook/requests/request-context.ts';
+import { testContext } from '#test/support/test-context.ts';
 
 type Option = CompletionResult['options'][number];
 
@@ -21,23 +23,25 @@ const BUSY = {
 function callsOf(complete: (id: string, answers: KernelAnswers) => void = () => {}): ElementCalls {
   const answers = new KernelAnswers();
   const live = { answers, kernel: { complete: ({ id }: { id: string }) => complete(id, answers) } };
-  return new ElementCalls({
-    store: {},
-    sessions: {
-      whenReadable: async (_: string, __: string, then: () => unknown) => then(),
-      ensureAwake: (workspaceId: string, id: string) => ({ workspaceId, id }),
-    },
-    actors: {
-      peek: () => ({ snapshot: BUSY }),
-      watch: () => () => {},
-    },
-    work: {
-      check() {
-        throw new AppError('session_busy', 'The session is busy.');
+  return new ElementCalls(
+    testContext<NotebookRequestContext>({
+      store: {},
+      sessions: {
+        whenReadable: async (_: string, __: string, then: () => unknown) => then(),
+        ensureAwake: (workspaceId: string, id: string) => ({ workspaceId, id }),
       },
-    },
-    liveNotebooks: { of: () => live },
-  } as unknown as ElementCallsOptions);
+      actors: {
+        peek: () => ({ snapshot: BUSY }),
+        watch: () => () => {},
+      },
+      work: {
+        check() {
+          throw new AppError('session_busy', 'The session is busy.');
+        },
+      },
+      liveNotebooks: { of: () => live },
+    }),
+  );
 }
 
 /** Stops the clock. Returns a function that moves it, and lets everything happen that waits for it. */

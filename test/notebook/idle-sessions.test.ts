@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import { IdleSessions, type IdleSessionsOptions } from '#src/notebook/sessions/idle-sessions.ts';
+import { IdleSessions } from '#src/notebook/sessions/idle-sessions.ts';
+import type { NotebookContext } from '#src/notebook/sessions/notebook-context.ts';
+import type { NotebookSessionActors } from '#src/notebook/sessions/notebook-session-actors.ts';
+import { testContext } from '#test/support/test-context.ts';
 
 const LONG_AGO = Number.NEGATIVE_INFINITY;
 
@@ -28,12 +31,12 @@ function sweep(t: TestContext, { isLive, isResident }: { isLive: boolean; isResi
     forget: ({ id }: { id: string }) => void done.push(`forget ${id}`),
   };
   t.mock.timers.enable({ apis: ['setInterval'] });
-  using _sessions = new IdleSessions({
-    actors,
+  const context = testContext<NotebookContext>({
     liveNotebooks,
     ends: { leaving: () => undefined },
-    timeoutMs: 100,
-  } as unknown as IdleSessionsOptions);
+    config: { idleTimeoutS: 0.1 },
+  });
+  using _sessions = new IdleSessions(context, actors as unknown as NotebookSessionActors);
   t.mock.timers.tick(25);
   t.mock.timers.reset();
   return done;

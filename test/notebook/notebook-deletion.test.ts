@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { type AssetId, newId, type SessionId, type WorkspaceId } from '#src/base/ids.ts';
 import { NOTEBOOK, NotebookDeletion } from '#src/notebook/requests/notebook-deletion.ts';
+import type { NotebookRequestContext } from '#src/notebook/requests/request-context.ts';
 import { SavedNotebooks } from '#src/notebook/saved/saved-notebooks.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
@@ -13,6 +14,7 @@ import { runIndex, runRecords } from '#storage/records/runs.ts';
 import { Removals } from '#storage/removals.ts';
 import type { Store } from '#storage/store.ts';
 import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
+import { testContext } from '#test/support/test-context.ts';
 
 const HOME = 'ws_home' as WorkspaceId;
 const ELSEWHERE = 'ws_elsewhere' as WorkspaceId;
@@ -26,15 +28,17 @@ function open(store: Store) {
     isDeleted: (workspaceId, id) => removals.isPending({ kind: NOTEBOOK, workspaceId, home: id, id }),
   });
   const runDeletion = new RunDeletion(store, runs, removals);
-  const deletion = new NotebookDeletion({
-    store,
-    removals,
-    notebooks,
-    sessions: { erase: () => undefined },
-    secrets: { erase: () => undefined },
-    runDeletion,
-    prepareConversation: () => () => undefined,
-  });
+  const deletion = new NotebookDeletion(
+    testContext<NotebookRequestContext>({
+      store,
+      removals,
+      notebooks,
+      sessions: { erase: () => undefined },
+      secrets: { erase: () => undefined },
+      runDeletion,
+      agents: () => ({ prepareDeletion: () => () => undefined }),
+    }),
+  );
   const keep = (notebookId: string, cellId: string, workspaceId = HOME) =>
     store.write((tx) =>
       tx.put(cellOutputRecords, { output: null, console: [], code: 'x' }, workspaceId, notebookId, cellId),

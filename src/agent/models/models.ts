@@ -43,12 +43,6 @@ export interface LocalModel {
   connect(): Promise<{ readonly apiKey: string; readonly dispatcher: Dispatcher }>;
 }
 
-export interface ModelsOptions {
-  readonly settings: ModelSettings;
-  readonly keys: ModelKeys;
-  readonly local: LocalModel | undefined;
-}
-
 /** A model that can be asked now, according to the settings. */
 export interface ChosenModel {
   readonly id: string;
@@ -78,15 +72,19 @@ const WAYS_OUT =
   '(TROUPE_LOCAL_MODEL). Then name the model in the config of the conversation or in TROUPE_DEFAULT_MODEL.';
 
 export class Models {
-  readonly #options: ModelsOptions;
+  readonly #settings: ModelSettings;
+  readonly #keys: ModelKeys;
+  readonly #local: LocalModel | undefined;
 
-  constructor(options: ModelsOptions) {
-    this.#options = options;
+  constructor(settings: ModelSettings, keys: ModelKeys, local: LocalModel | undefined) {
+    this.#settings = settings;
+    this.#keys = keys;
+    this.#local = local;
   }
 
   /** Returns the model for conversations that name none; null when there is none. */
   get defaultModel(): string | null {
-    const { settings, local } = this.#options;
+    const [settings, local] = [this.#settings, this.#local];
     return settings.defaultModel ?? (local === undefined ? null : `local/${local.name}`);
   }
 
@@ -99,7 +97,7 @@ export class Models {
     const id = parseModelId(text);
     const { provider } = id;
     this.#requireUsable(workspaceId, id);
-    const { modelContextTokens } = this.#options.settings;
+    const { modelContextTokens } = this.#settings;
     return {
       id: modelIdText(id),
       // In chat completions a picture in a tool's result is sent as text. That costs many tokens, and the model does
@@ -115,7 +113,7 @@ export class Models {
   states(workspaceId: string): ModelProvider[] {
     return PROVIDERS.map((provider) => {
       const source = this.#source(workspaceId, provider);
-      const { local } = this.#options;
+      const local = this.#local;
       const models = provider === 'local' && local !== undefined ? [`local/${local.name}`] : [];
       return { provider, usable: source !== null, source, models };
     });
@@ -127,7 +125,7 @@ export class Models {
   }
 
   #requireUsable(workspaceId: string, { provider, name }: ModelId): void {
-    const { local } = this.#options;
+    const local = this.#local;
     if (provider === 'local' && local !== undefined && local.name !== name) {
       throw new AppError('unknown_model', `The only local model of this server is local/${local.name}.`);
     }
@@ -137,7 +135,7 @@ export class Models {
   }
 
   #source(workspaceId: string, provider: ProviderName): ModelProvider['source'] {
-    const { settings, keys, local } = this.#options;
+    const [settings, keys, local] = [this.#settings, this.#keys, this.#local];
     switch (provider) {
       case 'local':
         return local === undefined || local.lacks() !== undefined ? null : 'settings';
@@ -150,7 +148,7 @@ export class Models {
   }
 
   async #target(workspaceId: string, { provider, name }: ModelId): Promise<ModelTarget> {
-    const { settings, local } = this.#options;
+    const [settings, local] = [this.#settings, this.#local];
     if (provider === 'local') {
       invariant(local !== undefined, 'Only a server with a local model asks it.');
       const connection = await local.connect().catch((error: Error) => {
@@ -168,11 +166,11 @@ export class Models {
   }
 
   #key(workspaceId: string, provider: KeyedProvider): string | undefined {
-    return this.#options.keys.open(workspaceId, provider) ?? this.#settingsKey(provider)?.reveal();
+    return this.#keys.open(workspaceId, provider) ?? this.#settingsKey(provider)?.reveal();
   }
 
   #settingsKey(provider: KeyedProvider): Secret | undefined {
-    const { anthropicApiKey, openaiApiKey, openaiCompatibleApiKey } = this.#options.settings;
+    const { anthropicApiKey, openaiApiKey, openaiCompatibleApiKey } = this.#settings;
     return { anthropic: anthropicApiKey, openai: openaiApiKey, 'openai-compatible': openaiCompatibleApiKey }[
       provider
     ];

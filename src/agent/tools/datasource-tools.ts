@@ -76,11 +76,6 @@ export interface UsableDatasources {
   refusal(slug: string): string | undefined;
 }
 
-export interface DatasourceToolsOptions<Call extends ToolCall> {
-  readonly queries: DatasourceQueries;
-  readonly datasourcesOf: (call: Call) => UsableDatasources;
-}
-
 const MAX_ROWS = 500;
 const SHOWN_VALUE = 400;
 const slug = Type.String({
@@ -91,10 +86,10 @@ const slug = Type.String({
 const closed = { additionalProperties: false } as const;
 
 /** Returns tools that read datasources. */
-export function datasourceTools<Call extends ToolCall>({
-  queries,
-  datasourcesOf,
-}: DatasourceToolsOptions<Call>): Tool<Call>[] {
+export function datasourceTools<Call extends ToolCall>(
+  queries: DatasourceQueries,
+  datasourcesOf: (call: Call) => UsableDatasources,
+): Tool<Call>[] {
   return [
     defineTool({
       name: 'list_datasources',

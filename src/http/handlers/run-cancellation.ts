@@ -7,22 +7,11 @@ import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { isPlausibleId, type RunId, type SessionId, type WorkspaceId } from '#src/base/ids.ts';
 import type { RunCancellationResult, RunKind } from '#src/contract/wire/run.ts';
-import type { Cluster } from '#src/runtime/homes/cluster.ts';
-import type { RunReader } from '#src/runtime/runs/run-reader.ts';
-import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
-import type { Store } from '#storage/store.ts';
+import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import type { GuardRun } from './run-waiting.ts';
 
 /** Interrupts the work of a run in a kernel or in an agent. */
 export type StopRun = (kind: RunKind, workspaceId: WorkspaceId, sessionId: SessionId, runId: RunId) => void;
-
-export interface RunCancellationOptions {
-  readonly runs: Pick<RunRepository, 'cancel'> & { readonly reader: Pick<RunReader, 'homeOf'> };
-  readonly stop: StopRun;
-  readonly guard: GuardRun;
-  readonly store: Pick<Store, 'refresh' | 'durable'>;
-  readonly cluster: Pick<Cluster, 'owns' | 'askOthers' | 'onAsked'>;
-}
 
 /** The question that workers ask each other. A worker skips the runs whose home it is not. */
 interface Cancellations {
@@ -33,12 +22,18 @@ interface Cancellations {
 /** Workers may die or release runs between two rounds, so the remaining runs are looked up again, this often at most. */
 const MAX_ROUNDS = 3;
 
-export class RunCancellation {
-  readonly #options: RunCancellationOptions;
+type CancellationContext = Pick<RunPlaneContext, 'runs' | 'store' | 'cluster'>;
 
-  constructor(options: RunCancellationOptions) {
-    this.#options = options;
-    const { cluster, store } = options;
+export class RunCancellation {
+  readonly #context: CancellationContext;
+  readonly #guard: GuardRun;
+  readonly #stop: StopRun;
+
+  constructor(context: CancellationContext, guard: GuardRun, stop: StopRun) {
+    this.#context = context;
+    this.#guard = guard;
+    this.#stop = stop;
+    const { cluster, store } = context;
     cluster.onAsked('cancel-runs', async (payload) => {
       const { principal, runIds } = payload as Cancellations;
       store.refresh();
@@ -52,12 +47,12 @@ export class RunCancellation {
 
   /** Cancels a run that is at home in this worker. Throws `not_found`, `run_finished` or `conversation_read_only`. */
   cancel(principal: Principal, id: string): void {
-    const { runs, stop, guard } = this.#options;
+    const { runs } = this.#context;
     if (!isPlausibleId(id)) throw notFound();
     const runId = id as RunId;
-    guard(principal, runId, 'control');
+    this.#guard(principal, runId, 'control');
     runs.cancel(principal.workspaceId, runId, (kind, sessionId) =>
-      stop(kind, principal.workspaceId, sessionId, runId),
+      this.#stop(kind, principal.workspaceId, sessionId, runId),
     );
   }
 
@@ -77,7 +72,7 @@ export class RunCancellation {
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const asked: Cancellations = { principal, runIds: runIds.filter(isElsewhere) };
       if (asked.runIds.length === 0) break;
-      const answers = await this.#options.cluster.askOthers('cancel-runs', asked);
+      const answers = await this.#context.cluster.askOthers('cancel-runs', asked);
       for (const result of answers.flat() as RunCancellationResult[]) known.set(result.runId, result);
     }
     // This happens in the turn of the reply, so that the idempotency record is in the commit of the
@@ -91,7 +86,7 @@ export class RunCancellation {
 
   /** Returns whether the run is at home in this worker, or does not exist. */
   #isHere({ workspaceId }: Principal, runId: string): boolean {
-    const { runs, cluster } = this.#options;
+    const { runs, cluster } = this.#context;
     const home = isPlausibleId(runId) ? runs.reader.homeOf(workspaceId, runId) : undefined;
     return home === undefined || cluster.owns(workspaceId, home);
   }

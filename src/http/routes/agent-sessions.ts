@@ -1,7 +1,5 @@
-import type { AgentPrompts } from '#src/agent/agent-prompts.ts';
-import type { AgentSessions } from '#src/agent/agent-sessions.ts';
 import type { ConversationAccess } from '#src/agent/conversation-access.ts';
-import type { ConversationDeletion } from '#src/agent/conversation-deletion.ts';
+import type { AgentPlane } from '#src/agent/open-agents.ts';
 import type { AgentSession } from '#src/contract/wire/agent.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
@@ -14,17 +12,12 @@ import { defineRoute, type Route } from '../route.ts';
 
 const tags = ['Agent sessions'];
 
-export interface AgentSessionRoutesOptions {
-  readonly sessions: AgentSessions;
-  readonly prompts: AgentPrompts;
-  readonly deletion: ConversationDeletion;
-  readonly tickets: TicketIssuer;
-  readonly waiting: RunWaiting;
-}
-
 /** Conversations with agents. */
-export function agentSessionRoutes(options: AgentSessionRoutesOptions): readonly Route[] {
-  const { sessions, prompts, deletion, tickets, waiting } = options;
+export function agentSessionRoutes(
+  { sessions, prompts, deletion }: Pick<AgentPlane, 'sessions' | 'prompts' | 'deletion'>,
+  tickets: TicketIssuer,
+  waiting: RunWaiting,
+): readonly Route[] {
   return [
     defineRoute({
       ...OPERATIONS.openAgentSession,

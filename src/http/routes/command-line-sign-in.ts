@@ -1,19 +1,11 @@
 import { AppError } from '#src/base/errors/errors.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
-import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import type { CommandLineSignIns } from '#src/people/auth/command-line-sign-ins.ts';
 import { AuthThrottle, type ThrottleLimits } from '../edge/auth-throttle.ts';
 import { publicOriginOf } from '../edge/origin.ts';
 import { json, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
-
-export interface CommandLineSignInRoutesOptions {
-  readonly commandLines: CommandLineSignIns;
-  readonly audit: AuditTrail;
-  readonly publicUrl: string | undefined;
-  /** How many processes serve: see `AuthThrottle`. */
-  readonly workers: number;
-}
+import type { BrowserRoutesContext } from './browser-routes-context.ts';
 
 const INTERVAL_S = 2;
 /**
@@ -38,12 +30,10 @@ const COMMON = {
  * Signing in with the command line: the program asks, and a person confirms the request in a
  * browser.
  */
-export function commandLineSignInRoutes({
-  commandLines,
-  audit,
-  publicUrl,
-  workers,
-}: CommandLineSignInRoutesOptions): readonly Route[] {
+export function commandLineSignInRoutes(
+  { audit, publicUrl, workers }: BrowserRoutesContext,
+  commandLines: CommandLineSignIns,
+): readonly Route[] {
   const throttle = new AuthThrottle(undefined, workers);
   const requests = new AuthThrottle(undefined, workers, REQUESTS);
   /** Refuses a request before its shared turn. */

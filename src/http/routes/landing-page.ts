@@ -1,38 +1,28 @@
 /** The page at the server's address in a browser: a description of the server, first steps, and every operation. */
 import { createHash } from 'node:crypto';
+import { VERSION } from '#src/base/install/version.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { cookieIn, cookieNameOf, SESSION_COOKIE } from '../edge/session-cookie.ts';
 import { TAGS } from '../openapi/tags.ts';
-import { type PageFiles, pageHandling } from '../page-files.ts';
+import { pageHandling } from '../page-files.ts';
 import { raw } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
+import type { BrowserRoutesContext } from './browser-routes-context.ts';
 import { PAGE_POLICY } from './console.ts';
-
-export interface LandingPageOptions {
-  readonly version: string;
-  /** The operations that the page lists. */
-  readonly routes: readonly Route[];
-  /** The files of the page for people who have signed in. */
-  readonly files: PageFiles;
-  /** Returns whether a secret belongs to a session. */
-  readonly isSession: (secret: string) => boolean;
-  readonly publicUrl: string | undefined;
-}
 
 /**
  * `GET /about` describes the server. So does `GET /` for programs; in browsers it shows people who
  * have signed in their notebooks, and leads others to the page for signing in. The description
- * needs no token: it says nothing that the OpenAPI document does not say.
+ * needs no token: it says nothing that the OpenAPI document does not say. It lists `routes`. `isSession` returns whether a secret
+ * belongs to a session.
  */
-export function landingPageRoutes({
-  version,
-  routes,
-  files,
-  isSession,
-  publicUrl,
-}: LandingPageOptions): readonly Route[] {
+export function landingPageRoutes(
+  { files, publicUrl }: BrowserRoutesContext,
+  routes: readonly Route[],
+  isSession: (secret: string) => boolean,
+): readonly Route[] {
   const home = pageHandling(files, PAGE_POLICY, 'home.html');
-  const page = Buffer.from(pageOf(version, routes));
+  const page = Buffer.from(pageOf(VERSION, routes));
   const headers = {
     'content-security-policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
     'cache-control': 'no-cache',

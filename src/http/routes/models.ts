@@ -9,14 +9,12 @@ import { defineRoute, type Route } from '../route.ts';
 
 const tags = ['Models'];
 
-export interface ModelRoutesOptions {
-  readonly models: Models;
-  readonly keys: ModelKeys;
-  readonly test: (caller: Principal, model: string | null, signal: AbortSignal) => Promise<ModelTest>;
-}
-
 /** Models and the workspace's keys for their providers. */
-export function modelRoutes({ models, keys, test }: ModelRoutesOptions): readonly Route[] {
+export function modelRoutes(
+  models: Models,
+  keys: ModelKeys,
+  test: (caller: Principal, model: string | null, signal: AbortSignal) => Promise<ModelTest>,
+): readonly Route[] {
   return [
     defineRoute({
       ...OPERATIONS.listModels,

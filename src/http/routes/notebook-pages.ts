@@ -8,13 +8,14 @@ import { pathOf } from '#src/contract/wire/paths.ts';
 import type { FrontEndFiles } from '#src/notebook/pages/front-end-files.ts';
 import type { NotebookPages } from '#src/notebook/pages/notebook-pages.ts';
 import type { NotebookSessions } from '#src/notebook/sessions/notebook-sessions.ts';
-import type { AuditedChange, AuditTrail } from '#src/people/audit/audit-trail.ts';
+import type { AuditedChange } from '#src/people/audit/audit-trail.ts';
 import { isSecureOrigin, publicOriginOf } from '../edge/origin.ts';
 import { auditContextOf } from '../handlers/audited-routes.ts';
-import { type PageFiles, pageHandling } from '../page-files.ts';
+import { pageHandling } from '../page-files.ts';
 import { attachment } from '../reply/content-headers.ts';
 import { created, encodedJson, json, raw, sharedDocument, stream } from '../reply/reply.ts';
 import { type AnyRouteRequest, defineRoute, PAGE_COOKIE, type Route } from '../route.ts';
+import type { BrowserRoutesContext } from './browser-routes-context.ts';
 import { PAGE_POLICY } from './console.ts';
 import { frontEndPath } from './front-end.ts';
 import { CONTENT_TYPES } from './notebooks.ts';
@@ -32,15 +33,10 @@ export interface PageCredentials {
 }
 
 export interface NotebookPageRoutesOptions {
-  /** The files of the page that leads a person to the page of a notebook. */
-  readonly files: PageFiles;
   readonly pages: NotebookPages;
   readonly sessions: NotebookSessions;
   readonly credentials: PageCredentials;
   readonly frontEnd: FrontEndFiles;
-  /** The address at which browsers reach this server, if it is configured. */
-  readonly publicUrl: string | undefined;
-  readonly audit: Pick<AuditTrail, 'note'>;
 }
 
 export const COMMON = { tags: ['Notebook sessions'], isUndocumented: true } as const;
@@ -74,8 +70,13 @@ export function notebookUrls(publicUrl: string | undefined): NotebookUrl {
 }
 
 /** The pages of notebooks in browsers: the route that opens one, the page, and the requests that it sends. */
-export function notebookPageRoutes(options: NotebookPageRoutesOptions): readonly Route[] {
-  const { files, pages, sessions, credentials, frontEnd, publicUrl } = options;
+export function notebookPageRoutes(
+  browsers: BrowserRoutesContext,
+  options: NotebookPageRoutesOptions,
+): readonly Route[] {
+  const { files, publicUrl } = browsers;
+  const { pages, sessions, credentials, frontEnd } = options;
+  const parts = { ...browsers, ...options };
   return [
     defineRoute({
       ...OPERATIONS.createNotebookPage,
@@ -223,7 +224,7 @@ export function notebookPageRoutes(options: NotebookPageRoutesOptions): readonly
       summary: 'Answer a GET request that the page of a notebook sends',
       isPage: true,
       errors: ['session_closed'],
-      handle: (request) => answer(options, 'GET', { ...request, body: undefined }),
+      handle: (request) => answer(parts, 'GET', { ...request, body: undefined }),
     }),
     defineRoute({
       ...OPERATIONS.renewPublicCode,
@@ -252,7 +253,7 @@ export function notebookPageRoutes(options: NotebookPageRoutesOptions): readonly
         'unwritable_notebook',
         'unavailable',
       ],
-      handle: (request) => answer(options, 'POST', request),
+      handle: (request) => answer(parts, 'POST', request),
     }),
     defineRoute({
       ...OPERATIONS.getNotebookPageIcon,
@@ -290,7 +291,7 @@ interface FromPage extends Pick<AnyRouteRequest, 'remoteAddress' | 'requestId'> 
 }
 
 async function answer(
-  { pages, sessions, frontEnd, publicUrl, audit }: NotebookPageRoutesOptions,
+  { pages, sessions, frontEnd, publicUrl, audit }: NotebookPageRoutesOptions & BrowserRoutesContext,
   method: 'GET' | 'POST',
   request: FromPage,
 ) {

@@ -1,12 +1,12 @@
+import type { AgentPlane } from '#src/agent/open-agents.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
-import type { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
 import type { RunReader } from '#src/runtime/runs/run-reader.ts';
-import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import type { RunIndexEntry } from '#storage/records/runs.ts';
 import type { RunCancellation } from '../handlers/run-cancellation.ts';
-import type { GuardRun, RunWaiting } from '../handlers/run-waiting.ts';
+import type { RunWaiting } from '../handlers/run-waiting.ts';
 import { assetReply } from '../reply/content-reply.ts';
 import { accepted, encodedJson, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type RequestHome, type Route } from '../route.ts';
@@ -28,18 +28,17 @@ interface RunRequest {
 }
 
 export interface RunRoutesOptions {
-  readonly runs: RunRepository;
   readonly cancellation: RunCancellation;
-  readonly deletion: RunDeletion;
-  readonly guard: GuardRun;
   readonly waiting: RunWaiting;
-  /** Returns whether a run may appear in the lists of this caller. */
-  readonly mayReadRun: (principal: Principal, run: RunIndexEntry) => boolean;
+  /** Guards the runs of conversations. */
+  readonly agents: Pick<AgentPlane, 'guardRun' | 'mayReadRun'>;
 }
 
 /** Runs and their assets. */
-export function runRoutes(options: RunRoutesOptions): readonly Route[] {
-  const { runs, cancellation, deletion, guard, waiting, mayReadRun } = options;
+export function runRoutes(
+  { runs, runDeletion: deletion }: Pick<RunPlaneContext, 'runs' | 'runDeletion'>,
+  { cancellation, waiting, agents }: RunRoutesOptions,
+): readonly Route[] {
   const homeOf = homeOfRun(runs.reader);
   return [
     defineRoute({
@@ -53,7 +52,7 @@ export function runRoutes(options: RunRoutesOptions): readonly Route[] {
       readsStoreOnly: true,
       errors: ['invalid_cursor'],
       handle: async ({ principal, query, signal }) => {
-        const mayRead = (run: RunIndexEntry) => mayReadRun(principal, run);
+        const mayRead = (run: RunIndexEntry) => agents.mayReadRun(principal, run);
         return encodedJson(await runs.reader.list(principal.workspaceId, { ...query, signal }, mayRead));
       },
     }),
@@ -81,7 +80,7 @@ export function runRoutes(options: RunRoutesOptions): readonly Route[] {
       homeOf,
       errors: ['run_in_progress', 'conversation_read_only'],
       handle({ principal, params }) {
-        guard(principal, params.runId, 'delete');
+        agents.guardRun(principal, params.runId, 'delete');
         deletion.delete(principal.workspaceId, params.runId);
         return noContent();
       },
@@ -97,7 +96,7 @@ export function runRoutes(options: RunRoutesOptions): readonly Route[] {
       access: { action: 'run.cancel' },
       homeOf,
       errors: ['run_finished', 'conversation_read_only'],
-      checkAccess: ({ principal, params }) => guard(principal, params.runId, 'control'),
+      checkAccess: ({ principal, params }) => agents.guardRun(principal, params.runId, 'control'),
       handle({ principal, params }) {
         const { runId } = params;
         cancellation.cancel(principal, runId);
@@ -129,7 +128,7 @@ export function runRoutes(options: RunRoutesOptions): readonly Route[] {
       readsStoreOnly: true,
       errors: ['range_not_satisfiable'],
       handle({ principal, params, headers, headOnly }) {
-        guard(principal, params.runId, 'read');
+        agents.guardRun(principal, params.runId, 'read');
         const { mimetype, sha256, bytes } = runs.reader.asset(
           principal.workspaceId,
           params.runId,
@@ -148,7 +147,7 @@ export function runRoutes(options: RunRoutesOptions): readonly Route[] {
       homeOf,
       errors: ['run_in_progress', 'conversation_read_only'],
       handle({ principal, params }) {
-        guard(principal, params.runId, 'delete');
+        agents.guardRun(principal, params.runId, 'delete');
         deletion.deleteAsset(principal.workspaceId, params.runId, params.assetId);
         return noContent();
       },

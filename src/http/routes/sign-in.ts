@@ -1,31 +1,18 @@
 import type { TokenHolder } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Log } from '#src/base/log/log.ts';
 import { networkOf } from '#src/base/net/ip-address.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
-import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import type { BrowserSessions } from '#src/people/auth/browser-sessions.ts';
 import type { ProviderSignIn } from '#src/people/auth/provider/provider-sign-in.ts';
 import { AuthThrottle } from '../edge/auth-throttle.ts';
 import { publicOriginOf } from '../edge/origin.ts';
 import { ATTEMPT_COOKIE, cookieIn, cookieNameOf, SESSION_COOKIE, setCookie } from '../edge/session-cookie.ts';
-import { type PageFiles, pageHandling } from '../page-files.ts';
+import { pageHandling } from '../page-files.ts';
 import { type EmptyReply, json, ok } from '../reply/reply.ts';
 import { type AnyRouteRequest, defineRoute, type Route } from '../route.ts';
+import type { BrowserRoutesContext } from './browser-routes-context.ts';
 import { PAGE_POLICY } from './console.ts';
-
-export interface SignInRoutesOptions {
-  readonly files: PageFiles;
-  readonly sessions: BrowserSessions;
-  readonly audit: AuditTrail;
-  readonly publicUrl: string | undefined;
-  /** Signing in with the identity provider; undefined when the settings name none. */
-  readonly provider: ProviderSignIn | undefined;
-  readonly log: Pick<Log, 'warn'>;
-  /** How many processes serve: see `AuthThrottle`. */
-  readonly workers: number;
-}
 
 /**
  * The part of the routes that begin and end sessions. Their answers are meant for one browser, so
@@ -49,16 +36,12 @@ const BROWSER_STEP = {
   audited: true,
 } as const;
 
-/** Signing in and out with a browser. */
-export function signInRoutes({
-  files,
-  sessions,
-  audit,
-  publicUrl,
-  provider,
-  log,
-  workers,
-}: SignInRoutesOptions): readonly Route[] {
+/** Signing in and out with a browser. Without a `provider` nobody signs in with an identity provider. */
+export function signInRoutes(
+  { files, audit, publicUrl, log, workers }: BrowserRoutesContext,
+  sessions: BrowserSessions,
+  provider: ProviderSignIn | undefined,
+): readonly Route[] {
   const throttle = new AuthThrottle(undefined, workers);
   const addresses = new WeakMap<object, string | undefined>();
   /**

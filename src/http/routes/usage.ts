@@ -12,14 +12,11 @@ export interface ModelUsageQuery {
   readonly limit: number;
 }
 
-export interface UsageRoutesOptions {
-  readonly disk: (principal: Principal) => Promise<Omit<WorkspaceUsage, 'models'>>;
-  /** Returns a page of the sums that the caller may see. */
-  readonly models: (principal: Principal, query: ModelUsageQuery) => ModelUsagePage;
-}
-
-/** The disk space that the workspace uses, and the tokens of models. */
-export function usageRoutes({ disk, models }: UsageRoutesOptions): readonly Route[] {
+/** The disk space that the workspace uses, and the tokens of models. `models` returns a page of the sums that the caller may see. */
+export function usageRoutes(
+  disk: (principal: Principal) => Promise<Omit<WorkspaceUsage, 'models'>>,
+  models: (principal: Principal, query: ModelUsageQuery) => ModelUsagePage,
+): readonly Route[] {
   return [
     defineRoute({
       ...OPERATIONS.getUsage,

@@ -3,68 +3,33 @@ import { allows } from '#src/base/caller/page-access.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Log } from '#src/base/log/log.ts';
 import { ShapeError } from '#src/confined/processes/json-shape.ts';
 import type { AuditedChange } from '#src/people/audit/audit-trail.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
-import type { ElementFiles } from '#src/workspace/files/element-files.ts';
-import type { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';
-import type { Store } from '#storage/store.ts';
+import { maxElementFileBytes } from '#src/workspace/files/element-files.ts';
+import { memberRecords } from '#storage/records/identity.ts';
 import type { LiveNotebook } from '../open/live-notebook.ts';
-import type { LiveNotebooks } from '../open/live-notebooks.ts';
 import type { Executions } from '../requests/executions.ts';
+import type { NotebookRequestContext } from '../requests/request-context.ts';
 import type { SessionInterruptions } from '../requests/session-interruption.ts';
 import { titleOf } from '../saved/document.ts';
 import type { ExportRequest, NotebookFiles } from '../saved/notebook-files.ts';
-import type { NotebookSecrets } from '../saved/notebook-secrets.ts';
-import type { NotebookSessionActors } from '../sessions/notebook-session-actors.ts';
 import { statusOf } from '../sessions/notebook-session-record.ts';
-import type { NotebookSessions } from '../sessions/notebook-sessions.ts';
 import { elementWork } from '../work/element-work.ts';
-import type { SessionWork } from '../work/session-work.ts';
 import type { Installed } from './front-end-files.ts';
 import { sentenceOfEnd } from './kernel-ends.ts';
 import { type PageDocument, type PageOptions, pageDocument } from './page-html.ts';
 import { PageHub, type PageHubPorts } from './page-hub.ts';
 import { PAGE_OPERATIONS, type PageAnswer } from './page-requests.ts';
 import type { PageStreamPorts } from './page-stream.ts';
-import type { PresencePorts } from './presence.ts';
 
 export interface NotebookPagesOptions {
-  readonly store: Store;
-  readonly sessions: NotebookSessions;
-  readonly actors: NotebookSessionActors;
-  readonly liveNotebooks: LiveNotebooks;
-  readonly work: SessionWork;
   readonly executions: Executions;
-  readonly interruptions: Pick<SessionInterruptions, 'interrupt'>;
-  readonly secrets: Pick<NotebookSecrets, 'list' | 'set'>;
-  readonly files: Pick<NotebookFiles, 'snippets' | 'export' | 'duplicate'>;
-  /** Returns the name of a member of a workspace; undefined when there is none. */
-  readonly nameOf: (workspaceId: WorkspaceId, userId: string) => string | undefined;
-  readonly agents: NotebookAgents;
+  readonly interruptions: SessionInterruptions;
+  readonly files: NotebookFiles;
   readonly streams: PageStreamPorts;
   readonly installed: () => Installed | undefined;
-  /** Other hosts from which pages may load everything but scripts and style sheets. */
-  readonly hosts: readonly string[];
-  /** How many seconds this server keeps a kernel that nobody uses. */
-  readonly idleTimeoutS: number;
-  /** The packages that all notebooks of a workspace have. */
-  readonly packages: Pick<WorkspacePackages, 'has'>;
-  /** The files that pages send to elements. */
-  readonly elementFiles: Pick<ElementFiles, 'remove'>;
-  /** The largest of them. */
-  readonly maxElementFileBytes: number;
-  readonly log: Pick<Log, 'error'>;
-}
-
-/** The agents of notebooks. Each notebook has one conversation at most. */
-export interface NotebookAgents {
-  /** Returns the open conversation of a notebook; null when there is none. */
-  of(workspaceId: WorkspaceId, notebookId: string): ReturnType<PresencePorts['agent']>;
-  /** Calls `changed` when the conversation of a notebook opens, closes, begins or ends its work. Returns a function that removes the listener. */
-  watch(workspaceId: WorkspaceId, notebookId: string, changed: () => void): () => void;
 }
 
 /** A request of a page, whose caller is known. */
@@ -85,9 +50,11 @@ export interface PageRequest {
 
 /** The pages of notebooks in browsers: marimo's front end on live sessions. */
 export class NotebookPages {
+  readonly #context: NotebookRequestContext;
   readonly #options: NotebookPagesOptions;
 
-  constructor(options: NotebookPagesOptions) {
+  constructor(context: NotebookRequestContext, options: NotebookPagesOptions) {
+    this.#context = context;
     this.#options = options;
   }
 
@@ -97,17 +64,17 @@ export class NotebookPages {
     notebookId: string,
     where: Pick<PageOptions, 'address' | 'origin' | 'pageToken' | 'publicCode'>,
   ): Promise<PageDocument> {
-    const { sessions, installed, hosts, maxElementFileBytes } = this.#options;
+    const { sessions, config } = this.#context;
     const { workspaceId } = principal;
-    const marimo = installed();
+    const marimo = this.#options.installed();
     if (marimo === undefined) throw new AppError('unavailable', 'The kernel host has not started yet.');
     await sessions.prepare(workspaceId, notebookId);
     const { live, mode } = this.#use(workspaceId, notebookId);
     const { serialization } = live.document;
     return pageDocument({
       ...where,
-      hosts,
-      maxElementFileBytes,
+      hosts: config.pageHosts,
+      maxElementFileBytes: maxElementFileBytes(config),
       title: titleOf(serialization) ?? 'notebook',
       access: principal.pageAccess ?? 'view',
       isApp: mode === 'run',
@@ -140,7 +107,8 @@ export class NotebookPages {
     const { workspaceId, userId, pageAccess = 'view' } = principal;
     const operation = PAGE_OPERATIONS.get(path);
     if (operation?.method !== method) throw notFound();
-    const { sessions, secrets, files, elementFiles } = this.#options;
+    const { sessions, secrets, elementFiles } = this.#context;
+    const { files } = this.#options;
     if (!allows(pageAccess, operation.access)) {
       if (sessions.isClosed(workspaceId, notebookId)) throw sessionIsClosed();
       throw new AppError('role_too_low', 'This page may look at the notebook and not change it.');
@@ -191,19 +159,19 @@ export class NotebookPages {
 
   /** Returns the session of a notebook with its open notebook, and wakes it. Throws `session_closed`, and the errors of `ensureAwake`. */
   #use(workspaceId: WorkspaceId, notebookId: string) {
-    const { sessions, liveNotebooks } = this.#options;
+    const { sessions, liveNotebooks } = this.#context;
     const { session, isClosed, mode, live } = sessions.use(workspaceId, notebookId);
     if (isClosed) throw sessionIsClosed();
     return { session, mode, live: live ?? liveNotebooks.of(session) };
   }
 
-  #hubOf(session: ActorId, live = this.#options.liveNotebooks.of(session)): PageHub {
+  #hubOf(session: ActorId, live = this.#context.liveNotebooks.of(session)): PageHub {
     if (live.follower instanceof PageHub) return live.follower;
-    const { actors, agents } = this.#options;
+    const { actors, agents } = this.#context;
     const { workspaceId, id } = session;
     const watches = [
       actors.watch(session, () => hub.wake()),
-      agents.watch(workspaceId, id, () => hub.agentChanged()),
+      agents().watchNotebook(workspaceId, id, () => hub.agentChanged()),
     ];
     const hub: PageHub = new PageHub(live, this.#portsOf(session), () => {
       for (const stop of watches) stop();
@@ -212,8 +180,9 @@ export class NotebookPages {
   }
 
   #portsOf(session: ActorId): PageHubPorts {
-    const { store, sessions, actors, work, liveNotebooks, executions, interruptions, log } = this.#options;
-    const { nameOf, agents, streams, idleTimeoutS, elementFiles, packages } = this.#options;
+    const { config, store, sessions, actors, work, liveNotebooks, log } = this.#context;
+    const { agents, elementFiles, packages } = this.#context;
+    const { executions, interruptions, streams } = this.#options;
     const { workspaceId, id } = session;
     return {
       ...streams,
@@ -240,8 +209,8 @@ export class NotebookPages {
           'notebook-pages: the removal of files that no value names',
         ),
       isClosed: () => sessions.isClosed(workspaceId, id),
-      nameOf: (userId) => nameOf(workspaceId, userId) ?? userId,
-      agent: () => agents.of(workspaceId, id),
+      nameOf: (userId) => store.get(memberRecords, workspaceId, userId)?.name ?? userId,
+      agent: () => agents().ofNotebook(workspaceId, id),
       state() {
         const peek = actors.peek(session);
         const live = liveNotebooks.of(session);
@@ -250,7 +219,7 @@ export class NotebookPages {
         return {
           title,
           status: peek === undefined ? 'closed' : statusOf(peek),
-          kernelEnd: end === null || hasRun(live) ? null : sentenceOfEnd(end, idleTimeoutS),
+          kernelEnd: end === null || hasRun(live) ? null : sentenceOfEnd(end, config.idleTimeoutS),
         };
       },
       describe(error) {

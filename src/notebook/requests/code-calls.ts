@@ -1,11 +1,9 @@
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { CodeResult } from '#src/contract/wire/session.ts';
-import type { Store } from '#storage/store.ts';
-import type { LiveNotebooks } from '../open/live-notebooks.ts';
-import type { NotebookSessions } from '../sessions/notebook-sessions.ts';
 import { type CodeEnd, codeWork } from '../work/code-work.ts';
-import { deadlineOf, type SessionWork } from '../work/session-work.ts';
+import { deadlineOf } from '../work/session-work.ts';
+import type { NotebookRequestContext } from './request-context.ts';
 
 export interface CodeCall {
   readonly code: string;
@@ -23,21 +21,14 @@ export interface CodeCall {
   readonly trace: TraceContext | undefined;
 }
 
-export interface CodeCallsOptions {
-  readonly store: Store;
-  readonly sessions: NotebookSessions;
-  readonly work: SessionWork;
-  readonly liveNotebooks: LiveNotebooks;
-}
-
 type CallArguments = [workspaceId: WorkspaceId, sessionId: string, call: CodeCall, signal: AbortSignal];
 
 /** Runs code in the live kernel of an edit session, outside of any cell. No run record is made. */
 export class CodeCalls {
-  readonly #options: CodeCallsOptions;
+  readonly #context: NotebookRequestContext;
 
-  constructor(options: CodeCallsOptions) {
-    this.#options = options;
+  constructor(context: NotebookRequestContext) {
+    this.#context = context;
   }
 
   /**
@@ -46,14 +37,14 @@ export class CodeCalls {
    */
   async begin(...call: CallArguments): Promise<{ readonly result: Promise<CodeResult> }> {
     const [workspaceId, sessionId] = call;
-    const { sessions } = this.#options;
+    const { sessions } = this.#context;
     return sessions.whenReadable(workspaceId, sessionId, () => ({ result: this.#execute(...call) }));
   }
 
   #execute(
     ...[workspaceId, sessionId, { code, by, keep, timeoutS, toolCallId, runId, trace }, signal]: CallArguments
   ): Promise<CodeResult> {
-    const { store, sessions, work, liveNotebooks } = this.#options;
+    const { store, sessions, work, liveNotebooks } = this.#context;
     const session = sessions.ensureAwake(workspaceId, sessionId);
     work.check(session, 'code', true);
     const live = liveNotebooks.of(session);

@@ -14,25 +14,14 @@ import type {
   UiValuesResult,
 } from '#src/contract/wire/interaction.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
-import type { Store } from '#storage/store.ts';
 import { charsOfValue } from '../open/held-chars.ts';
 import type { LiveNotebook } from '../open/live-notebook.ts';
-import type { LiveNotebooks } from '../open/live-notebooks.ts';
-import type { NotebookSessionActors } from '../sessions/notebook-session-actors.ts';
-import type { NotebookSessions } from '../sessions/notebook-sessions.ts';
 import { type ElementEnd, elementWork } from '../work/element-work.ts';
-import { deadlineOf, type SessionWork } from '../work/session-work.ts';
+import { deadlineOf } from '../work/session-work.ts';
+import type { NotebookRequestContext } from './request-context.ts';
 import { WaitingLine } from './waiting-line.ts';
 
 type Caller = Pick<Principal, 'workspaceId' | 'userId'>;
-
-export interface ElementCallsOptions {
-  readonly store: Store;
-  readonly sessions: NotebookSessions;
-  readonly actors: NotebookSessionActors;
-  readonly work: SessionWork;
-  readonly liveNotebooks: LiveNotebooks;
-}
 
 /** How long a request waits for its turn. */
 const MAX_TURN_MS = 30_000;
@@ -48,7 +37,7 @@ const PASSING: readonly string[] = ['session_busy', 'session_not_ready'];
 const NOTHING: Completions = { prefixLength: 0, options: [], isIncomplete: true };
 
 export class ElementCalls {
-  readonly #options: ElementCallsOptions;
+  readonly #context: NotebookRequestContext;
   /** Requests wait here for the session to be free. */
   readonly #turns = new WaitingLine('values of UI elements and function calls');
   /**
@@ -57,8 +46,8 @@ export class ElementCalls {
    */
   readonly #completions = new WaitingLine('completions');
 
-  constructor(options: ElementCallsOptions) {
-    this.#options = options;
+  constructor(context: NotebookRequestContext) {
+    this.#context = context;
   }
 
   /**
@@ -71,7 +60,7 @@ export class ElementCalls {
     { values, timeoutS }: SetUiValues,
     signal: AbortSignal,
   ): Promise<{ readonly result: Promise<UiValuesResult> }> {
-    const { work, store } = this.#options;
+    const { work, store } = this.#context;
     return this.#inTurn(caller, sessionId, signal, (session, live) => {
       const command = {
         type: 'update-ui-element',
@@ -101,7 +90,7 @@ export class ElementCalls {
     { timeoutS, ...call }: CallFunction & { readonly timeoutS: number },
     signal: AbortSignal,
   ): Promise<{ readonly result: Promise<FunctionResult> }> {
-    const { work, store } = this.#options;
+    const { work, store } = this.#context;
     return this.#inTurn(caller, sessionId, signal, (session, live) => {
       const functionCallId = newId<string>('request');
       let answer: FunctionCallResult | undefined;
@@ -142,7 +131,7 @@ export class ElementCalls {
     { code, cellId }: CompleteCode,
     signal: AbortSignal,
   ): Promise<Completions> {
-    const { sessions, liveNotebooks } = this.#options;
+    const { sessions, liveNotebooks } = this.#context;
     const session = await sessions.whenReadable(workspaceId, sessionId, () =>
       sessions.ensureAwake(workspaceId, sessionId),
     );
@@ -172,13 +161,13 @@ export class ElementCalls {
 
   /** Throws the refusal of a session whose kernel takes no requests now. */
   #requireUp(session: ActorId): void {
-    const { actors } = this.#options;
+    const { actors } = this.#context;
     const peek = actors.peek(session);
     if (peek === undefined) throw notFound();
     const status = sessionStatus(peek.snapshot);
     // In `ready` the chart would take a command. In all other states except `busy` it refuses the
     // command with the right code.
-    if (status !== 'busy') this.#options.work.check(session, 'element', false);
+    if (status !== 'busy') this.#context.work.check(session, 'element', false);
   }
 
   /**
@@ -191,7 +180,7 @@ export class ElementCalls {
     signal: AbortSignal,
     begin: (session: ActorId, live: LiveNotebook) => Promise<T>,
   ): Promise<{ readonly result: Promise<T> }> {
-    const { sessions, work, liveNotebooks } = this.#options;
+    const { sessions, work, liveNotebooks } = this.#context;
     const deadline = performance.now() + MAX_TURN_MS;
     const isOver = () => signal.aborted || performance.now() >= deadline;
     return this.#turns.enter(keyOf({ workspaceId, id: sessionId }), async () => {
@@ -213,7 +202,7 @@ export class ElementCalls {
 
   /** Resolves when the session is in a state that it does not leave by itself, or the time is over. */
   async #whenPassed(session: ActorId, ms: number, signal: AbortSignal): Promise<void> {
-    const { actors } = this.#options;
+    const { actors } = this.#context;
     const isPassing = () => actors.peek(session)?.snapshot.hasTag('passing') === true;
     if (!isPassing()) return;
     await happensWithin(ms, signal, (happened) =>

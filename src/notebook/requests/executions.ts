@@ -4,22 +4,17 @@ import { AppError } from '#src/base/errors/errors.ts';
 import type { RunId, SessionId, WorkspaceId } from '#src/base/ids.ts';
 import { isShortJson, prepareObject } from '#src/base/json/json-write.ts';
 import { prepareStrings } from '#src/base/json/prepared-strings.ts';
-import type { Log } from '#src/base/log/log.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { Cell } from '#src/contract/wire/notebook.ts';
 import type { ExecutionRequest } from '#src/contract/wire/run.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
-import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
 import type { Submission } from '#src/runtime/runs/submission.ts';
 import { reserveMemory } from '#storage/record-memory.ts';
-import type { Store } from '#storage/store.ts';
 import type { Permit } from '#storage/workspace-permits.ts';
 import { labelsOf } from '../open/cell-label.ts';
 import type { LiveNotebook } from '../open/live-notebook.ts';
-import type { LiveNotebooks } from '../open/live-notebooks.ts';
 import { preparingCells } from '../saved/cells-json.ts';
 import { withConfig } from '../saved/document.ts';
-import type { NotebookSessions } from '../sessions/notebook-sessions.ts';
 import {
   type ExecutionRequest as ExecutionOrder,
   executionOf,
@@ -31,9 +26,10 @@ import {
 } from '../work/execution-request.ts';
 import type { ErrorHint } from '../work/run-recorder.ts';
 import { runWork } from '../work/run-work.ts';
-import { deadlineOf, type SessionWork } from '../work/session-work.ts';
+import { deadlineOf } from '../work/session-work.ts';
 import { type StructuralErrors, structureWork, type UnfinishedCheck } from '../work/structure-work.ts';
 import { sizeWith } from './code-memory.ts';
+import type { NotebookRequestContext } from './request-context.ts';
 
 /**
  * How many milliseconds the kernel may take to check new code. It takes seconds for megabytes; but code of an earlier cell, such
@@ -84,26 +80,20 @@ interface Target {
   readonly cellIds: readonly string[];
 }
 
-export interface ExecutionsOptions {
-  readonly store: Store;
-  readonly sessions: NotebookSessions;
-  readonly work: SessionWork;
-  readonly liveNotebooks: LiveNotebooks;
-  readonly runs: RunRepository;
-  /**
-   * Returns the limit of the kernel that has ended a run, or the packages that the workspace lacks, for the run's
-   * error.
-   */
-  readonly hint: (workspaceId: WorkspaceId, ...error: Parameters<ErrorHint>) => string;
-  readonly log: Pick<Log, 'error'>;
-}
+/**
+ * Returns the limit of the kernel that has ended a run, or the packages that the workspace lacks, for the run's
+ * error.
+ */
+export type HintOf = (workspaceId: WorkspaceId, ...error: Parameters<ErrorHint>) => ReturnType<ErrorHint>;
 
 /** Executions: a request becomes a durable run of the session's kernel. */
 export class Executions {
-  readonly #options: ExecutionsOptions;
+  readonly #context: NotebookRequestContext;
+  readonly #hint: HintOf;
 
-  constructor(options: ExecutionsOptions) {
-    this.#options = options;
+  constructor(context: NotebookRequestContext, hint: HintOf) {
+    this.#context = context;
+    this.#hint = hint;
   }
 
   /**
@@ -130,11 +120,11 @@ export class Executions {
     const cells = request.type === 'cells' ? request.cells : [];
     const codes = cells.flatMap(({ code }) => code ?? []);
     using _prepared = await prepareStrings(codes, workspaceId);
-    const open = this.#options.liveNotebooks.peek({ workspaceId, id: sessionId });
+    const open = this.#context.liveNotebooks.peek({ workspaceId, id: sessionId });
     using _cells = await this.#prepareCells(workspaceId, open, cells);
     const { codeBytes, cellBytes } = sizeWith(open, cells);
     using _memory = await reserveMemory(codeBytes, codeBytes, cellBytes); // the record and the answer of the run, and the notebook
-    return await this.#options.sessions.whenReadable(workspaceId, sessionId, () => this.#begin(order));
+    return await this.#context.sessions.whenReadable(workspaceId, sessionId, () => this.#begin(order));
   }
 
   /** Makes the JSON of many cells that a request brings, for its run and for the notebook. */
@@ -156,7 +146,7 @@ export class Executions {
   /** Begins the run, or has new code checked before that. */
   #begin(order: Order): Submission | Promise<Submission> {
     const { caller, sessionId, request, edits } = order;
-    const { sessions, work, liveNotebooks } = this.#options;
+    const { sessions, work, liveNotebooks } = this.#context;
     const { session, live: known, environmentId } = sessions.use(caller.workspaceId, sessionId);
     work.check(session, 'run', edits);
     const live = known ?? liveNotebooks.of(session);
@@ -182,7 +172,7 @@ export class Executions {
     codes: ReadonlyMap<string, string>,
   ): Promise<Submission> {
     const { caller, sessionId, request, edits, context } = order;
-    const { sessions, work, liveNotebooks } = this.#options;
+    const { sessions, work, liveNotebooks } = this.#context;
     const { session, live, cellIds } = target;
     const { signal } = context;
     const found = await work.call<StructuralErrors | UnfinishedCheck>(
@@ -218,7 +208,7 @@ export class Executions {
    */
   #start(order: Order, { session, live, environmentId, cellIds }: Target): Submission | Promise<Submission> {
     const { caller, sessionId, request, edits, context, isAdmitted } = order;
-    const { work, runs, store, hint, log } = this.#options;
+    const { work, runs } = this.#context;
     const { workspaceId, userId } = caller;
     const permit = isAdmitted ? undefined : runs.limits.admit(workspaceId, userId);
     if (permit !== undefined) return this.#beginWith(permit, order);
@@ -237,7 +227,7 @@ export class Executions {
       createdBy: userId,
       metadata,
     });
-    const plan = runWork({
+    const plan = runWork(this.#context, {
       runId,
       trace,
       cellIds,
@@ -247,10 +237,7 @@ export class Executions {
       skipsBroken: request.structuralErrors === 'skip',
       waitsForCommit: context.idempotencyKey !== undefined,
       live,
-      runs,
-      store,
-      hint: (...error) => hint(workspaceId, ...error),
-      log,
+      hint: (...error) => this.#hint(workspaceId, ...error),
     });
     const ordered = { kind: 'run', id: runId, by: userId, ...deadlineOf(request) } as const;
     work.start(session, { live, work: ordered, edits, plan });
@@ -259,7 +246,7 @@ export class Executions {
 
   /** Asks for a run's cancellation: its kernel is interrupted at once. */
   cancel(workspaceId: WorkspaceId, sessionId: string, runId: RunId): void {
-    this.#options.work.cancel({ workspaceId, id: sessionId }, runId);
+    this.#context.work.cancel({ workspaceId, id: sessionId }, runId);
   }
 }
 

@@ -6,16 +6,10 @@
 
 import type { StateCheck } from '#src/base/errors/refusals.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
 import { cellOutputRecords } from '#storage/records/notebooks.ts';
-import type { Removals } from '#storage/removals.ts';
-import type { Store } from '#storage/store.ts';
-import type { Transaction } from '#storage/transaction.ts';
-import type { NotebookSecrets } from '../saved/notebook-secrets.ts';
 import { removeSomeVersions } from '../saved/notebook-versions.ts';
-import type { SavedNotebooks } from '../saved/saved-notebooks.ts';
 import { removeOutput } from '../saved/saved-outputs.ts';
-import type { NotebookSessions } from '../sessions/notebook-sessions.ts';
+import type { NotebookRequestContext } from './request-context.ts';
 
 /** Outputs that are removed in one commit at most. */
 const MAX_OUTPUTS = 200;
@@ -25,23 +19,12 @@ const MAX_VERSIONS_AT_ONCE = 20;
 /** The kind of the removals. */
 export const NOTEBOOK = 'notebook';
 
-export interface NotebookDeletionOptions {
-  readonly store: Store;
-  readonly removals: Removals;
-  readonly notebooks: SavedNotebooks;
-  readonly sessions: Pick<NotebookSessions, 'erase'>;
-  readonly secrets: Pick<NotebookSecrets, 'erase'>;
-  readonly runDeletion: Pick<RunDeletion, 'removeRuns'>;
-  /** Closes the conversation of a notebook and returns a function that deletes it, in the same turn. */
-  readonly prepareConversation: (workspaceId: WorkspaceId, notebookId: string) => (tx: Transaction) => void;
-}
-
 export class NotebookDeletion {
-  readonly #options: NotebookDeletionOptions;
+  readonly #context: NotebookRequestContext;
 
-  constructor(options: NotebookDeletionOptions) {
-    this.#options = options;
-    options.removals.define(NOTEBOOK, (workspaceId, id) => this.#removeSome(workspaceId as WorkspaceId, id));
+  constructor(context: NotebookRequestContext) {
+    this.#context = context;
+    context.removals.define(NOTEBOOK, (workspaceId, id) => this.#removeSome(workspaceId as WorkspaceId, id));
   }
 
   /**
@@ -49,9 +32,9 @@ export class NotebookDeletion {
    * `checkState`.
    */
   delete(workspaceId: WorkspaceId, notebookId: string, checkState: StateCheck<string> = () => {}): void {
-    const { store, removals, notebooks, sessions, secrets, prepareConversation } = this.#options;
+    const { store, removals, notebooks, sessions, secrets, agents } = this.#context;
     notebooks.checkDeletion(workspaceId, notebookId, checkState);
-    const eraseConversation = prepareConversation(workspaceId, notebookId);
+    const eraseConversation = agents().prepareDeletion(workspaceId, notebookId);
     store.write((tx) => {
       notebooks.erase(tx, workspaceId, notebookId);
       sessions.erase(tx, workspaceId, notebookId);
@@ -62,7 +45,7 @@ export class NotebookDeletion {
   }
 
   #removeSome(workspaceId: WorkspaceId, id: string): boolean {
-    const { store, runDeletion } = this.#options;
+    const { store, runDeletion } = this.#context;
     const outputs = [...store.listKeys(cellOutputRecords, workspaceId, [id], MAX_OUTPUTS)];
     if (outputs.length === 0)
       return (

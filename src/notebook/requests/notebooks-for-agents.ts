@@ -7,18 +7,14 @@ import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import type { CodeResult } from '#src/contract/wire/session.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
-import type { Store } from '#storage/store.ts';
 import type { LiveNotebook } from '../open/live-notebook.ts';
-import type { LiveNotebooks } from '../open/live-notebooks.ts';
 import { shownStatus } from '../open/view.ts';
 import { configOf } from '../saved/document.ts';
 import { keepOutputs } from '../saved/saved-outputs.ts';
-import type { NotebookSessionActors } from '../sessions/notebook-session-actors.ts';
-import type { NotebookSessions } from '../sessions/notebook-sessions.ts';
 import { type CellsEnd, cellWork } from '../work/cell-work.ts';
 import { refuseStructuralErrors } from '../work/execution-request.ts';
-import type { SessionWork } from '../work/session-work.ts';
 import type { CodeCalls } from './code-calls.ts';
+import type { NotebookRequestContext } from './request-context.ts';
 
 export interface AgentCall {
   readonly callId: string;
@@ -29,15 +25,6 @@ export interface AgentCall {
   readonly signal: AbortSignal;
   /** The trace of the call. */
   readonly trace: TraceContext | undefined;
-}
-
-export interface NotebooksForAgentsOptions {
-  readonly store: Store;
-  readonly sessions: NotebookSessions;
-  readonly actors: NotebookSessionActors;
-  readonly work: SessionWork;
-  readonly liveNotebooks: LiveNotebooks;
-  readonly codeCalls: CodeCalls;
 }
 
 interface ShownOutput {
@@ -59,10 +46,12 @@ export interface RanCells {
 const MAX_WAIT_MS = 30_000;
 
 export class NotebooksForAgents {
-  readonly #options: NotebooksForAgentsOptions;
+  readonly #context: NotebookRequestContext;
+  readonly #codeCalls: CodeCalls;
 
-  constructor(options: NotebooksForAgentsOptions) {
-    this.#options = options;
+  constructor(context: NotebookRequestContext, codeCalls: CodeCalls) {
+    this.#context = context;
+    this.#codeCalls = codeCalls;
   }
 
   /**
@@ -70,7 +59,7 @@ export class NotebooksForAgents {
    * undefined when there is nothing to wait for.
    */
   prepare(workspaceId: WorkspaceId, sessionId: string): Promise<void> | undefined {
-    return this.#options.sessions.prepare(workspaceId, sessionId);
+    return this.#context.sessions.prepare(workspaceId, sessionId);
   }
 
   /**
@@ -82,7 +71,7 @@ export class NotebooksForAgents {
     environmentId: EnvironmentId,
     signalOf: () => AbortSignal,
   ): Promise<void> | undefined {
-    const { sessions, actors } = this.#options;
+    const { sessions, actors } = this.#context;
     const peek = actors.peek({ workspaceId, id: sessionId });
     const isThere = peek?.snapshot.context.environmentId === environmentId;
     return isThere
@@ -92,13 +81,13 @@ export class NotebooksForAgents {
 
   /** Whether the session takes edits. Throws `not_found` unless a session was ever opened on the notebook. */
   isEditable(workspaceId: WorkspaceId, sessionId: string): boolean {
-    const { sessions, actors } = this.#options;
+    const { sessions, actors } = this.#context;
     return actors.peek(sessions.ensureAwake(workspaceId, sessionId))?.snapshot.context.mode === 'edit';
   }
 
   /** Throws the session's refusal of an agent in this environment: `environment_differs`, `notebook_not_ready`. */
   checkBinding(workspaceId: WorkspaceId, sessionId: string, environmentId: EnvironmentId): void {
-    const { sessions, actors } = this.#options;
+    const { sessions, actors } = this.#context;
     const session = sessions.ensureAwake(workspaceId, sessionId);
     actors.check(session, { type: 'shareEnvironment', environmentId });
     const peek = actors.peek(session);
@@ -144,7 +133,7 @@ export class NotebooksForAgents {
   ): Promise<CodeResult & { readonly touchedCells: readonly string[] }> {
     await this.#whenFree(workspaceId, sessionId, signal);
     const call = { code, by, keep: true, toolCallId: callId, runId, trace };
-    const { result } = await this.#options.codeCalls.begin(workspaceId, sessionId, call, signal);
+    const { result } = await this.#codeCalls.begin(workspaceId, sessionId, call, signal);
     // The call has the session to itself until it ends, so every change until then is made by the
     // call.
     const before = statesOf(this.#live(workspaceId, sessionId));
@@ -159,7 +148,7 @@ export class NotebooksForAgents {
     asked: readonly string[],
     { by, runId, signal, trace }: AgentCall,
   ): Promise<RanCells> {
-    const { work, store } = this.#options;
+    const { work, store } = this.#context;
     const session = await this.#whenFree(workspaceId, sessionId, signal);
     work.check(session, 'code', false);
     const live = this.#live(workspaceId, sessionId);
@@ -173,13 +162,13 @@ export class NotebooksForAgents {
   }
 
   #live(workspaceId: WorkspaceId, sessionId: string): LiveNotebook {
-    const session = this.#options.sessions.ensureAwake(workspaceId, sessionId);
-    return this.#options.liveNotebooks.of(session);
+    const session = this.#context.sessions.ensureAwake(workspaceId, sessionId);
+    return this.#context.liveNotebooks.of(session);
   }
 
   /** Resolves when the session is in a state that it does not leave by itself, or after 30 s; the chart then decides. */
   async #whenFree(workspaceId: WorkspaceId, sessionId: string, signal: AbortSignal): Promise<ActorId> {
-    const { sessions, actors } = this.#options;
+    const { sessions, actors } = this.#context;
     await this.prepare(workspaceId, sessionId);
     const session = sessions.ensureAwake(workspaceId, sessionId);
     const isPassing = () => actors.peek(session)?.snapshot.hasTag('passing') === true;

@@ -1,23 +1,13 @@
 /** Ends the work of a notebook session: a run, a code call, or the check of new code. */
 import type { RunId, WorkspaceId } from '#src/base/ids.ts';
 import type { SessionInterruption } from '#src/contract/wire/session.ts';
-import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
-import type { NotebookSessionActors } from '../sessions/notebook-session-actors.ts';
-import type { NotebookSessions } from '../sessions/notebook-sessions.ts';
-import type { SessionWork } from '../work/session-work.ts';
-
-export interface SessionInterruptionsOptions {
-  readonly actors: Pick<NotebookSessionActors, 'peek' | 'checkStored'>;
-  readonly sessions: Pick<NotebookSessions, 'known'>;
-  readonly runs: Pick<RunRepository, 'cancel'>;
-  readonly work: Pick<SessionWork, 'cancel'>;
-}
+import type { NotebookRequestContext } from './request-context.ts';
 
 export class SessionInterruptions {
-  readonly #options: SessionInterruptionsOptions;
+  readonly #context: NotebookRequestContext;
 
-  constructor(options: SessionInterruptionsOptions) {
-    this.#options = options;
+  constructor(context: NotebookRequestContext) {
+    this.#context = context;
   }
 
   /**
@@ -26,7 +16,7 @@ export class SessionInterruptions {
    * `session_closed`.
    */
   interrupt(workspaceId: WorkspaceId, sessionId: string): SessionInterruption {
-    const { actors, sessions, runs, work } = this.#options;
+    const { actors, sessions, runs, work } = this.#context;
     const session = { workspaceId, id: sessionId };
     sessions.known(workspaceId, sessionId);
     actors.checkStored(session, { type: 'interrupt' });

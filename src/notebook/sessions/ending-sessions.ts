@@ -10,30 +10,13 @@
 
 import { AppError } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Log } from '#src/base/log/log.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { endPlacesUntil, type SessionEnd, sessionAt, sessionEndPlaces } from '#storage/records/sessions.ts';
-import type { Store } from '#storage/store.ts';
-import type { LiveNotebooks } from '../open/live-notebooks.ts';
+import type { NotebookContext } from './notebook-context.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import { statusOf } from './notebook-session-record.ts';
-import { lastUseOf, type SessionEnds } from './session-ends.ts';
-
-export interface EndingSessionsOptions {
-  readonly store: Store;
-  readonly actors: Pick<NotebookSessionActors, 'peek' | 'tell'>;
-  readonly liveNotebooks: Pick<LiveNotebooks, 'peek' | 'streamOf'>;
-  readonly ends: SessionEnds;
-  /** Returns whether this worker makes all decisions about a session. */
-  readonly owns: (workspaceId: string, sessionId: string) => boolean;
-  /**
-   * Closes an environment, in a shared turn. Throws the refusal when other sessions are attached to the environment, or when the
-   * environment is closed already.
-   */
-  readonly closeEnvironment: (workspaceId: WorkspaceId, environmentId: string) => void;
-  readonly log: Pick<Log, 'info' | 'error'>;
-}
+import { lastUseOf } from './session-ends.ts';
 
 const SWEEP_MS = 1000;
 /**
@@ -45,24 +28,26 @@ const MAX_PER_SWEEP = 20;
 const MAX_READ = 1000;
 
 export class EndingSessions implements Disposable {
-  readonly #options: EndingSessionsOptions;
+  readonly #context: NotebookContext;
+  readonly #actors: NotebookSessionActors;
   readonly #timer: NodeJS.Timeout;
   /** Sessions that could not be ended, so that each is logged once and no sweep is spent on them. */
   readonly #failed = new Set<string>();
 
-  constructor(options: EndingSessionsOptions) {
-    this.#options = options;
+  constructor(context: NotebookContext, actors: NotebookSessionActors) {
+    this.#context = context;
+    this.#actors = actors;
     this.#timer = setInterval(() => this.#sweep(), SWEEP_MS).unref();
   }
 
   #sweep(): void {
-    const { store, owns, log } = this.#options;
+    const { store, cluster, log } = this.#context;
     store.refreshShared();
     const due = { until: endPlacesUntil(Date.now()), limit: MAX_READ };
     let count = 0;
     for (const { id: place } of [...store.list(sessionEndPlaces, SYSTEM, [], due)]) {
       const { workspaceId, sessionId } = sessionAt(place);
-      if (!owns(workspaceId, sessionId) || this.#failed.has(place)) continue;
+      if (!cluster.owns(workspaceId, sessionId) || this.#failed.has(place)) continue;
       try {
         this.#look({ workspaceId: workspaceId as WorkspaceId, id: sessionId }, place);
       } catch (error) {
@@ -75,7 +60,8 @@ export class EndingSessions implements Disposable {
 
   /** Handles a session that is due: ends it, sets a later time, or closes the environment of a session that has ended. */
   #look(session: ActorId, place: string): void {
-    const { store, actors, ends } = this.#options;
+    const { store, ends } = this.#context;
+    const actors = this.#actors;
     const end = ends.of(session);
     // The session was opened again, or its workspace deleted, after the place was read.
     if (end?.place !== place) {
@@ -90,7 +76,8 @@ export class EndingSessions implements Disposable {
 
   /** Returns whether a session must end now. If it was used recently, it is checked again later. */
   #isOver(session: ActorId, end: SessionEnd): boolean {
-    const { actors, liveNotebooks, ends } = this.#options;
+    const { liveNotebooks, ends } = this.#context;
+    const actors = this.#actors;
     const nowMs = Date.now();
     if (end.expiresMs !== null && end.expiresMs <= nowMs) return true;
     if (end.idleMs === null) return false;
@@ -110,7 +97,8 @@ export class EndingSessions implements Disposable {
   }
 
   #end(session: ActorId): void {
-    const { actors, ends, log } = this.#options;
+    const { ends, log } = this.#context;
+    const actors = this.#actors;
     const environmentId = actors.peek(session)?.snapshot.context.environmentId;
     if (environmentId != null) ends.ending(session, environmentId);
     actors.tell(session, { type: 'close' });
@@ -119,12 +107,12 @@ export class EndingSessions implements Disposable {
 
   /** Closes the environment of a session that ended by itself and was closed. */
   #finish(session: ActorId, { endingIn }: SessionEnd): void {
-    const { store, ends, closeEnvironment } = this.#options;
+    const { store, ends, environments } = this.#context;
     store.write((tx) => ends.erase(tx, session));
     if (endingIn === undefined) return;
     store.decide(() => {
       try {
-        closeEnvironment(session.workspaceId, endingIn);
+        environments.close(session.workspaceId, endingIn);
       } catch (error) {
         // If other sessions are attached to the environment, or somebody has closed it, nothing is done.
         if (!(error instanceof AppError)) throw error;

@@ -4,43 +4,38 @@
  * Their kernels end and they leave memory; their next use restores them. Owns a timer, which `dispose` ends.
  */
 import type { LiveNotebook } from '../open/live-notebook.ts';
-import type { LiveNotebooks } from '../open/live-notebooks.ts';
+import type { NotebookContext } from './notebook-context.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
-import type { SessionEnds } from './session-ends.ts';
-
-export interface IdleSessionsOptions {
-  readonly actors: Pick<NotebookSessionActors, 'peek' | 'tell'>;
-  readonly liveNotebooks: Pick<LiveNotebooks, 'all' | 'forget'>;
-  readonly ends: Pick<SessionEnds, 'leaving'>;
-  /** 0: no session is put to sleep. */
-  readonly timeoutMs: number;
-}
 
 const MIN_SWEEP_MS = 20;
 const MAX_SWEEP_MS = 30_000;
 
 export class IdleSessions implements Disposable {
-  readonly #options: IdleSessionsOptions;
+  readonly #context: NotebookContext;
+  readonly #actors: NotebookSessionActors;
   readonly #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: IdleSessionsOptions) {
-    this.#options = options;
-    const { timeoutMs } = options;
+  /** With an idle timeout of 0, no session is put to sleep. */
+  constructor(context: NotebookContext, actors: NotebookSessionActors) {
+    this.#context = context;
+    this.#actors = actors;
+    const timeoutMs = context.config.idleTimeoutS * 1000;
     if (timeoutMs === 0) return;
     const sweepMs = Math.min(Math.max(timeoutMs / 4, MIN_SWEEP_MS), MAX_SWEEP_MS);
     this.#timer = setInterval(() => this.#sweep(), sweepMs).unref();
   }
 
   #sweep(): void {
-    const dueMs = performance.now() - this.#options.timeoutMs;
-    for (const live of this.#options.liveNotebooks.all()) {
+    const dueMs = performance.now() - this.#context.config.idleTimeoutS * 1000;
+    for (const live of this.#context.liveNotebooks.all()) {
       if (live.stream.userCount > 0 || live.isShown) live.touch();
       else if (live.usedAtMs <= dueMs) this.#putToSleep(live);
     }
   }
 
   #putToSleep(live: LiveNotebook): void {
-    const { actors, liveNotebooks, ends } = this.#options;
+    const { liveNotebooks, ends } = this.#context;
+    const actors = this.#actors;
     const { workspaceId, sessionId } = live;
     const session = { workspaceId, id: sessionId };
     // A session that is not in memory has no kernel, and may be about to leave for another worker: it is not restored for the

@@ -7,64 +7,35 @@ import { notebookSessionMachine, type SessionContext } from '#machines/notebook-
 import { unawaited } from '#src/base/async/unawaited.ts';
 import { faultPoint } from '#src/base/fault-points.ts';
 import { sessionIdOf, type WorkspaceId } from '#src/base/ids.ts';
-import type { Log } from '#src/base/log/log.ts';
 import type { KernelLaunch } from '#src/confined/processes/kernel/kernel.ts';
 import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
-import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
-import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
-import type { EnvironmentActors } from '#src/runtime/sessions/environments.ts';
 import { type Occupation, refusalFacts } from '#src/runtime/sessions/refusal-facts.ts';
 import { SessionPlane } from '#src/runtime/sessions/session-plane.ts';
-import type { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';
-import type { Store } from '#storage/store.ts';
 import { type KernelDriverPorts, type Kernels, kernelDriver } from '../open/kernel-driver.ts';
 import type { LiveNotebook } from '../open/live-notebook.ts';
-import type { LiveNotebooks } from '../open/live-notebooks.ts';
 import { titleOf } from '../saved/document.ts';
 import { fileStem } from '../saved/file-stem.ts';
-import type { NotebookSecrets } from '../saved/notebook-secrets.ts';
-import type { NotebookSessionPlaces } from './notebook-session-places.ts';
-import type { SessionEnds } from './session-ends.ts';
+import type { NotebookContext } from './notebook-context.ts';
 
 export type NotebookSessionActors = ActorKind<typeof notebookSessionMachine>;
 
-/** The files that pages send to elements of a session, such as `mo.ui.file`. */
-export interface SessionElementFiles {
-  /** Returns the path of the folder of the files, below the working directory of the kernel. */
-  pathOf(sessionId: string): string;
-  /** Removes the files of a session. */
-  clear(session: { readonly workspaceId: WorkspaceId; readonly sessionId: string }): Promise<void>;
-}
-
 export interface SessionActorsOptions {
-  readonly store: Pick<Store, 'decide' | 'durable'>;
-  readonly runtime: ActorRuntime;
-  readonly environments: EnvironmentActors;
-  readonly runs: RunRepository;
-  readonly liveNotebooks: LiveNotebooks;
-  readonly places: NotebookSessionPlaces;
-  readonly ends: Pick<SessionEnds, 'closed'>;
   readonly kernels: Kernels;
-  /** The packages that all notebooks of a workspace have. */
-  readonly packages: Pick<WorkspacePackages, 'requirementsOf'>;
-  readonly secrets: Pick<NotebookSecrets, 'open'>;
   readonly workspaceFiles: (workspaceId: WorkspaceId) => string;
   /** Returns the handler of requests from a session's notebook code to the server. */
   readonly openRpcHandler: KernelDriverPorts['rpcHandlerOf'];
-  /** Called when a session begins to close, to close its bound conversation in the same turn. Idempotent. */
-  readonly onClosing: (workspaceId: WorkspaceId, sessionId: string, by: string | undefined) => void;
-  readonly elementFiles: SessionElementFiles;
-  readonly log: Pick<Log, 'error'>;
 }
 
 export class SessionActors {
   readonly actors: NotebookSessionActors;
   readonly plane: SessionPlane<LiveNotebook>;
+  readonly #context: NotebookContext;
   readonly #options: SessionActorsOptions;
 
-  constructor(options: SessionActorsOptions) {
+  constructor(context: NotebookContext, options: SessionActorsOptions) {
+    this.#context = context;
     this.#options = options;
-    this.actors = options.runtime.define({
+    this.actors = context.runtime.define({
       kind: 'notebook-session',
       machineVersion: 1,
       machine: this.#provideMachine(),
@@ -88,19 +59,20 @@ export class SessionActors {
         },
       }),
     });
-    const { liveNotebooks: live, runs } = options;
+    const { liveNotebooks: live, runs } = context;
     this.plane = new SessionPlane({ actors: this.actors, live, runs, runKind: 'notebook' });
   }
 
   #provideMachine() {
-    const { store, environments, liveNotebooks, kernels, onClosing, places, ends, log } = this.#options;
+    const { store, environments, liveNotebooks, agents, places, ends, log } = this.#context;
+    const { kernels, openRpcHandler: rpcHandlerOf } = this.#options;
     return notebookSessionMachine.provide({
       actors: {
         kernel: kernelDriver({
           kernels,
           liveOf: ({ workspaceId, notebookId: id }) => liveNotebooks.of({ workspaceId, id }),
           launchOf: (context, live) => this.#launch(context, live),
-          rpcHandlerOf: this.#options.openRpcHandler,
+          rpcHandlerOf,
           forgetFiles: ({ workspaceId, notebookId }) => this.#forgetFiles(workspaceId, notebookId),
           log,
         }),
@@ -120,17 +92,17 @@ export class SessionActors {
           unawaited(closed, 'notebook-session-actors: the files of a closed session');
           if (environmentId === null) return;
           const detach = { type: 'detachNotebook', sessionId: sessionIdOf(notebookId) } as const;
-          store.decide(() => environments.tell({ workspaceId, id: environmentId }, detach));
+          store.decide(() => environments.actors.tell({ workspaceId, id: environmentId }, detach));
         },
         closeBound: ({ context: { workspaceId, notebookId, closedBy } }) =>
-          onClosing(workspaceId, notebookId, closedBy ?? undefined),
+          agents().closeBound(workspaceId, notebookId, closedBy ?? undefined),
       },
     });
   }
 
   #forgetFiles(workspaceId: WorkspaceId, notebookId: string): void {
     unawaited(
-      this.#options.elementFiles.clear({ workspaceId, sessionId: notebookId }),
+      this.#context.elementFiles.clear({ workspaceId, sessionId: notebookId }),
       'notebook-session-actors: the files of a kernel that has ended',
     );
   }
@@ -142,13 +114,13 @@ export class SessionActors {
       cwd: this.#options.workspaceFiles(workspaceId),
       fileName: `${fileStem(titleOf(serialization)) ?? notebookId}.py`,
       env: variables,
-      secrets: this.#options.secrets.open(workspaceId, notebookId),
+      secrets: this.#context.secrets.open(workspaceId, notebookId),
       arguments: words ?? [],
       cells: live.launchCells(),
       appOptions: serialization.app.options,
       script: headerOf(serialization.app.options),
-      requirements: this.#options.packages.requirementsOf(workspaceId),
-      elementFiles: this.#options.elementFiles.pathOf(notebookId),
+      requirements: this.#context.packages.requirementsOf(workspaceId),
+      elementFiles: this.#context.elementFiles.pathOf(notebookId),
       workspaceId,
       uiValues: serialization.ui_values,
     };

@@ -3,7 +3,6 @@
  * wakes a session.
  */
 import { isIdOf, timeText, type WorkspaceId } from '#src/base/ids.ts';
-import type { NotebookUrl } from '#src/base/json/notebook-url.ts';
 import { metadataFilter, shownMetadata } from '#src/base/metadata-filter.ts';
 import type { NotebookSessionFilters, NotebookSessionSummary } from '#src/contract/wire/lists.ts';
 import { checkCursor, type PageRequest, pageOf, timeBounds } from '#storage/lists/listing.ts';
@@ -11,27 +10,21 @@ import type { Listing } from '#storage/lists/page-builder.ts';
 import { idAt } from '#storage/lists/places.ts';
 import { slicedListing } from '#storage/lists/sliced-listing.ts';
 import { openSessionPlaces, sessionPlaces } from '#storage/records/sessions.ts';
-import type { Store } from '#storage/store.ts';
-import type { SavedNotebooks } from '../saved/saved-notebooks.ts';
 import { titleFilter } from '../saved/title-filter.ts';
+import type { NotebookContext } from './notebook-context.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import { statusOf } from './notebook-session-record.ts';
 
 /** The filters of a list of notebook sessions. Absent members filter nothing. */
 export type NotebookSessionQuery = PageRequest & NotebookSessionFilters;
 
-export interface NotebookSessionListOptions {
-  readonly store: Store;
-  readonly actors: NotebookSessionActors;
-  readonly notebooks: Pick<SavedNotebooks, 'title'>;
-  readonly urlOf: NotebookUrl;
-}
-
 export class NotebookSessionList {
-  readonly #options: NotebookSessionListOptions;
+  readonly #context: NotebookContext;
+  readonly #actors: NotebookSessionActors;
 
-  constructor(options: NotebookSessionListOptions) {
-    this.#options = options;
+  constructor(context: NotebookContext, actors: NotebookSessionActors) {
+    this.#context = context;
+    this.#actors = actors;
   }
 
   /** Resolves with a page of sessions. Rejects with `invalid_cursor`. */
@@ -39,7 +32,7 @@ export class NotebookSessionList {
     workspaceId: WorkspaceId,
     query: NotebookSessionQuery,
   ): Promise<Listing<NotebookSessionSummary>> {
-    const { store, notebooks } = this.#options;
+    const { store, notebooks } = this.#context;
     checkCursor(query.after, (text) => isIdOf('notebook', idAt(text)));
     const { status, notebookId } = query;
     const places = status === undefined || status === 'closed' ? sessionPlaces : openSessionPlaces;
@@ -60,7 +53,7 @@ export class NotebookSessionList {
   }
 
   #summary(workspaceId: WorkspaceId, id: string, title: string | null): NotebookSessionSummary | undefined {
-    const peek = this.#options.actors.peek({ workspaceId, id });
+    const peek = this.#actors.peek({ workspaceId, id });
     if (peek === undefined) return undefined;
     const { environmentId, mode, metadata, work, openedAt } = peek.snapshot.context;
     const wasLost = peek.isLost;
@@ -75,7 +68,7 @@ export class NotebookSessionList {
       currentRunId: work?.kind === 'run' && !wasLost ? work.id : null,
       createdAt: openedAt ?? peek.createdAt,
       updatedAt: peek.updatedAt,
-      url: this.#options.urlOf(id),
+      url: this.#context.urlOf(id),
     };
   }
 }

@@ -10,7 +10,6 @@ import {
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import { countOf, type NamedLimit, refuseOverQuota } from '#src/base/errors/quota.ts';
 import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/base/ids.ts';
-import type { NotebookUrl } from '#src/base/json/notebook-url.ts';
 import { happensWithin } from '#src/base/time/happens-within.ts';
 import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import type { Envelope } from '#src/contract/wire/events.ts';
@@ -18,20 +17,15 @@ import type { NotebookSession, SessionMode } from '#src/contract/wire/session.ts
 import type { Peek } from '#src/runtime/actors/actor-definition.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
-import type { EnvironmentActors } from '#src/runtime/sessions/environments.ts';
 import type { SessionPlane, StreamRequest } from '#src/runtime/sessions/session-plane.ts';
-import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { replayOf } from '../open/cell-events.ts';
 import type { LiveNotebook } from '../open/live-notebook.ts';
-import type { LiveNotebooks } from '../open/live-notebooks.ts';
 import { referencedOutput } from '../open/streamed-outputs.ts';
 import { NotebookView } from '../open/view.ts';
-import type { SavedNotebooks } from '../saved/saved-notebooks.ts';
-import type { NotebookSessionActors } from './notebook-session-actors.ts';
-import type { NotebookSessionPlaces } from './notebook-session-places.ts';
+import type { NotebookContext } from './notebook-context.ts';
+import type { NotebookSessionActors, SessionActors } from './notebook-session-actors.ts';
 import { type RecordParts, sessionRecord, statusOf } from './notebook-session-record.ts';
-import type { SessionEnds } from './session-ends.ts';
 import { SessionJson } from './session-json.ts';
 
 export interface OpenRequest {
@@ -42,26 +36,6 @@ export interface OpenRequest {
   readonly by: Opener;
   readonly lifetime: Lifetime;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-}
-
-export interface NotebookSessionsOptions {
-  readonly actors: NotebookSessionActors;
-  readonly environments: EnvironmentActors;
-  readonly notebooks: SavedNotebooks;
-  readonly liveNotebooks: LiveNotebooks;
-  readonly plane: SessionPlane<LiveNotebook>;
-  readonly places: NotebookSessionPlaces;
-  readonly ends: SessionEnds;
-  readonly urlOf: NotebookUrl;
-  /** Facts about every kernel, shown in the session record: versions and limits. */
-  readonly kernelFacts: () => Readonly<Record<string, unknown>>;
-  /**
-   * How many sessions may have a kernel at once: in the server, in a workspace, and of each user in
-   * a workspace. 0 means no limit.
-   */
-  readonly maxSessions: number;
-  readonly workspaceMaxSessions: LimitOf;
-  readonly userMaxSessions: LimitOf;
 }
 
 /** A session in use, with the state in which it was found: awake, being woken, or closed. */
@@ -85,11 +59,22 @@ const USER_SESSION_LIMIT: NamedLimit = {
 };
 
 export class NotebookSessions {
-  readonly #options: NotebookSessionsOptions;
+  readonly #context: NotebookContext;
+  readonly #actors: NotebookSessionActors;
+  readonly #plane: SessionPlane<LiveNotebook>;
+  readonly #kernelFacts: () => RecordParts['kernelFacts'];
   readonly #json = new SessionJson();
 
-  constructor(options: NotebookSessionsOptions) {
-    this.#options = options;
+  /** `kernelFacts` returns facts about every kernel, shown in the session record: versions and limits. */
+  constructor(
+    context: NotebookContext,
+    { actors, plane }: SessionActors,
+    kernelFacts: () => RecordParts['kernelFacts'],
+  ) {
+    this.#context = context;
+    this.#actors = actors;
+    this.#plane = plane;
+    this.#kernelFacts = kernelFacts;
   }
 
   /**
@@ -97,7 +82,9 @@ export class NotebookSessions {
    * `not_found` with the member that names nothing, and the refusals of environment and session.
    */
   open(workspaceId: WorkspaceId, { notebookId, environmentId, ...how }: OpenRequest): NotebookSession {
-    const { actors, environments, notebooks, places, ends } = this.#options;
+    const { notebooks, places, ends } = this.#context;
+    const actors = this.#actors;
+    const environments = this.#context.environments.actors;
     const environment = { workspaceId, id: environmentId };
     if (!notebooks.exists(workspaceId, notebookId)) throw notFound('/notebookId');
     if (environments.peek(environment) === undefined) throw notFound('/environmentId');
@@ -125,7 +112,7 @@ export class NotebookSessions {
   /** Returns the result of `record` as JSON, unless its JSON is so long that it has to be written in slices. */
   recordJson(workspaceId: WorkspaceId, sessionId: string): Uint8Array | NotebookSession {
     const session = this.ensureAwake(workspaceId, sessionId);
-    const live = this.#options.liveNotebooks.peek(session);
+    const live = this.#context.liveNotebooks.peek(session);
     return live === undefined ? this.#record(session) : this.#json.of(live, this.#partsOf(session, live));
   }
 
@@ -134,7 +121,8 @@ export class NotebookSessions {
    * session can be used, or opened, at once. Returns undefined when there is nothing to wait for.
    */
   prepare(workspaceId: WorkspaceId, sessionId: string, isOpened = false): Promise<void> | undefined {
-    const { liveNotebooks, notebooks, actors } = this.#options;
+    const { liveNotebooks, notebooks } = this.#context;
+    const actors = this.#actors;
     const session = { workspaceId, id: sessionId };
     if (liveNotebooks.peek(session) !== undefined) return undefined;
     const document = notebooks.prepare(workspaceId, sessionId);
@@ -195,7 +183,8 @@ export class NotebookSessions {
 
   /** Wakes a session as `ensureAwake` does, and returns its state. */
   use(workspaceId: WorkspaceId, sessionId: string): SessionInUse {
-    const { actors, liveNotebooks } = this.#options;
+    const { liveNotebooks } = this.#context;
+    const actors = this.#actors;
     const session = { workspaceId, id: sessionId };
     const peek = this.#peek(session);
     const live = liveNotebooks.peek(session);
@@ -227,7 +216,7 @@ export class NotebookSessions {
   ): Promise<void> | undefined {
     const session = { workspaceId, id: sessionId };
     const peek = this.#peek(session);
-    const live = this.#options.liveNotebooks.peek(session);
+    const live = this.#context.liveNotebooks.peek(session);
     if (live !== undefined && isAwake(peek) && !isWaking(peek.snapshot)) return undefined;
     const prepared = this.prepare(workspaceId, sessionId);
     const wake = () => this.#whenAwake(this.ensureAwake(workspaceId, sessionId), signalOf);
@@ -235,7 +224,7 @@ export class NotebookSessions {
   }
 
   #whenAwake(session: ActorId, signalOf: () => AbortSignal): Promise<void> | undefined {
-    const { actors } = this.#options;
+    const actors = this.#actors;
     if (!isWaking(this.#peek(session).snapshot)) return undefined;
     const signal = signalOf();
     const hasStarted = () => {
@@ -267,13 +256,14 @@ export class NotebookSessions {
     const session = this.ensureAwake(workspaceId, sessionId);
     const peek = this.#peek(session);
     const isAwake = peek.snapshot.hasTag('resident') && statusOf(peek) !== 'closing';
-    if (!isAwake) this.#options.actors.check(session, { type: 'wake' });
+    if (!isAwake) this.#actors.check(session, { type: 'wake' });
     return this.#record(session);
   }
 
   /** Puts a session to sleep: its kernel ends. Throws `not_found`, and the refusal of a session that is not ready. */
   hibernate(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
-    const { actors, liveNotebooks, ends } = this.#options;
+    const { liveNotebooks, ends } = this.#context;
+    const actors = this.#actors;
     const session = { workspaceId, id: sessionId };
     // The kernel ended with its server, and asking the actor would start another kernel.
     if (this.#peek(session).isLost) return this.#record(session);
@@ -290,7 +280,7 @@ export class NotebookSessions {
    * is gone. Throws `session_closed` when the session is already closed.
    */
   async close(workspaceId: WorkspaceId, sessionId: string, by: string): Promise<NotebookSession> {
-    const { actors } = this.#options;
+    const actors = this.#actors;
     const session = { workspaceId, id: sessionId };
     this.#peek(session);
     actors.check(session, { type: 'close' }); // refuses before the watcher below is added, because nothing would remove it
@@ -315,11 +305,11 @@ export class NotebookSessions {
     sessionId: string,
     { lastEventId, observe }: StreamRequest,
   ): ((sink: EventSink) => Subscription) | undefined {
-    const observes = observe || this.#options.actors.isReadOnly;
+    const observes = observe || this.#actors.isReadOnly;
     const session = observes ? { workspaceId, id: sessionId } : this.ensureAwake(workspaceId, sessionId);
     if (statusOf(this.#peek(session)) === 'closed') return undefined;
     const replay = () => this.#replay(session);
-    return this.#options.plane.follow(session, { lastEventId, observes, replay });
+    return this.#plane.follow(session, { lastEventId, observes, replay });
   }
 
   /**
@@ -329,7 +319,7 @@ export class NotebookSessions {
   asset(workspaceId: WorkspaceId, sessionId: string, assetId: string): CellOutput {
     const session = { workspaceId, id: sessionId };
     if (this.isClosed(workspaceId, sessionId)) throw notFound();
-    const output = referencedOutput(this.#options.liveNotebooks.viewOf(session).shown(), assetId);
+    const output = referencedOutput(this.#context.liveNotebooks.viewOf(session).shown(), assetId);
     if (output === undefined) throw notFound();
     return output;
   }
@@ -339,7 +329,8 @@ export class NotebookSessions {
    * lists.
    */
   erase(tx: Transaction, workspaceId: WorkspaceId, notebookId: string): void {
-    const { actors, places, ends } = this.#options;
+    const { places, ends } = this.#context;
+    const actors = this.#actors;
     const session = { workspaceId, id: notebookId };
     ends.erase(tx, session);
     const openedAt = actors.peek(session)?.snapshot.context.openedAt ?? null;
@@ -349,21 +340,23 @@ export class NotebookSessions {
 
   /** Throws `session_open` while a session is open on the notebook, whether it is in memory or not. */
   refuseWhileOpen(workspaceId: WorkspaceId, notebookId: string): void {
-    this.#options.actors.checkStored({ workspaceId, id: notebookId }, { type: 'changeSaved' });
+    this.#actors.checkStored({ workspaceId, id: notebookId }, { type: 'changeSaved' });
   }
 
   /** Throws `at_capacity` or `quota_exceeded` when a limit allows no further session with a kernel. */
   #admit(workspaceId: WorkspaceId, userId: string | undefined): void {
-    const { actors, maxSessions, workspaceMaxSessions, userMaxSessions } = this.#options;
+    const { config, limits } = this.#context;
+    const { maxSessions } = config;
+    const actors = this.#actors;
     if (maxSessions > 0 && actors.residentsOfAll().length >= maxSessions) {
       const detail = `This server runs at most ${maxSessions} notebook sessions at once.`;
       throw new AppError('at_capacity', detail, { headers: { 'retry-after': '5' } });
     }
-    refuseOverQuota(SESSION_LIMIT, workspaceMaxSessions(workspaceId), () =>
+    refuseOverQuota(SESSION_LIMIT, limits.of(workspaceId, 'sessions'), () =>
       countOf(actors.residentsOfAll(), workspaceId),
     );
     if (userId === undefined) return;
-    refuseOverQuota(USER_SESSION_LIMIT, userMaxSessions(workspaceId), () => {
+    refuseOverQuota(USER_SESSION_LIMIT, limits.of(workspaceId, 'sessionsPerUser'), () => {
       const own = actors.residentsOfAll().filter((session) => session.workspaceId === workspaceId);
       return own.filter((session) => actors.peek(session)?.snapshot.context.openedBy?.userId === userId)
         .length;
@@ -371,14 +364,14 @@ export class NotebookSessions {
   }
 
   #peek(session: ActorId): Peek<typeof notebookSessionMachine> {
-    const peek = this.#options.actors.peek(session);
+    const peek = this.#actors.peek(session);
     if (peek === undefined || peek.snapshot.context.openedAt === null) throw notFound();
     return peek;
   }
 
   /** Returns the record. A session that is not in memory shows the saved notebook: none of it has run. */
   #record(session: ActorId): NotebookSession {
-    const { liveNotebooks, notebooks } = this.#options;
+    const { liveNotebooks, notebooks } = this.#context;
     const { workspaceId, id } = session;
     const saved = () => {
       const document = notebooks.find(workspaceId, id); // none when it was deleted
@@ -389,14 +382,16 @@ export class NotebookSessions {
   }
 
   #partsOf(session: ActorId, shown: RecordParts['shown']): RecordParts {
-    const { kernelFacts, urlOf } = this.#options;
+    const { urlOf } = this.#context;
+    const kernelFacts = this.#kernelFacts;
     const sessionId = session.id;
     const peek = this.#peek(session);
     return { sessionId, peek, shown, kernelFacts: kernelFacts(), url: urlOf(sessionId) };
   }
 
   #replay(session: ActorId): Envelope[] {
-    const { liveNotebooks, plane } = this.#options;
+    const { liveNotebooks } = this.#context;
+    const plane = this.#plane;
     const live = liveNotebooks.peek(session);
     const latest = plane.latestRunStatus(session);
     const isKnown = live?.ends.some(({ runId }) => runId === latest?.runId) === true;

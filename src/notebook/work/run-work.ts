@@ -1,11 +1,9 @@
 import type { RunId } from '#src/base/ids.ts';
-import type { Log } from '#src/base/log/log.ts';
 import { type TraceContext, traceparentOf } from '#src/base/tracing/trace-context.ts';
 import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';
 import type { CacheMode, RunOutput } from '#src/contract/wire/run.ts';
 import { OutputShelf } from '#src/runtime/runs/run-output.ts';
-import type { RunRepository } from '#src/runtime/runs/run-repository.ts';
-import type { Store } from '#storage/store.ts';
+import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import type { LiveNotebook } from '../open/live-notebook.ts';
 import type { WorkPlan } from '../open/work-plan.ts';
 import { configOf } from '../saved/document.ts';
@@ -34,10 +32,7 @@ export interface RunWorkOptions {
    */
   readonly waitsForCommit: boolean;
   readonly live: LiveNotebook;
-  readonly runs: RunRepository;
-  readonly store: Store;
   readonly hint: ErrorHint;
-  readonly log: Pick<Log, 'error'>;
 }
 
 const LOST_OUTPUT: RunOutput = {
@@ -51,8 +46,8 @@ const LOST_OUTPUT: RunOutput = {
  * Returns the work of a durable run of cells. It runs the code and the settings that the cells have now, even if they are edited
  * before its kernel gets a command. Its end writes the run's record and the last outputs of the cells that ran.
  */
-export function runWork(options: RunWorkOptions): WorkPlan {
-  const { runId, trace, cellIds, configured, cacheMode, skipsBroken, live, runs, store, hint, log } = options;
+export function runWork({ runs, store, log }: RunPlaneContext, options: RunWorkOptions): WorkPlan {
+  const { runId, trace, cellIds, configured, cacheMode, skipsBroken, live, hint } = options;
   const { waitsForCommit, ownCodes } = options;
   const recorder = new RunRecorder(cellIds, cacheMode !== 'no-store', hint);
   recorder.skipsBroken = skipsBroken;

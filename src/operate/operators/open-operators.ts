@@ -1,16 +1,12 @@
 /** Opens the operators' views of the running server: its state, its kernels, its metrics and its last lines of log. */
 
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
-import type { Config } from '#src/base/config/config.ts';
 import type { RootLog } from '#src/base/log/log.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
-import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
 import type { NodeList } from '#src/contract/wire/nodes.ts';
 import type { ServerObservation } from '#src/http/routes/server.ts';
-import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
-import type { Cluster } from '#src/runtime/homes/cluster.ts';
-import type { Store } from '#storage/store.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { observeCluster } from './cluster-observation.ts';
 import { KernelSampler, type KernelWithProcess, type UseOnNodes } from './kernel-usage.ts';
 import { kernelsOfAll } from './kernels-of-all.ts';
@@ -18,14 +14,13 @@ import { ServerEvents, type ServerStream } from './server-events.ts';
 import { observeServer, type StorageCondition } from './server-gauges.ts';
 import { loadOf, ServerStateReader } from './server-state.ts';
 
+/** The context of a plane, with the lines of log that this process has written last. */
+interface OperatorsContext extends PlaneContext {
+  readonly log: RootLog;
+}
+
 export interface OperationsOptions {
-  readonly config: Config;
-  readonly cluster: Cluster;
-  readonly log: Pick<RootLog, 'recent' | 'error'>;
-  readonly metrics: ServerMetrics;
-  readonly actors: ActorRuntime;
   readonly host: KernelHost;
-  readonly store: Store;
   /** The folder of the store. */
   readonly storePath: string;
   readonly kernels: () => Iterable<KernelWithProcess>;
@@ -52,12 +47,18 @@ export interface Operations {
 }
 
 /** Opens the views. `stack` stops the samplers. */
-export function openOperators(options: OperationsOptions, stack: AsyncDisposableStack): Operations {
-  const { log, metrics, host } = options;
+export function openOperators(
+  context: OperatorsContext,
+  options: OperationsOptions,
+  stack: AsyncDisposableStack,
+): Operations {
+  const { log, metrics } = context;
+  const { host, load, warnings } = options;
   const kernels = new KernelSampler(options.kernels, options.askNodes);
-  const state = stack.use(new ServerStateReader({ ...options, kernels }));
+  const facts = { host, kernels, load, warnings };
+  const state = stack.use(new ServerStateReader(context, facts));
   // A separate reader: each reader gets the activity since its own previous reading.
-  const watched = stack.use(new ServerStateReader({ ...options, kernels }));
+  const watched = stack.use(new ServerStateReader(context, facts));
   const cluster = observeCluster(
     {
       metrics: async () => {
@@ -68,7 +69,7 @@ export function openOperators(options: OperationsOptions, stack: AsyncDisposable
       watched: () => watched.read(),
       log: () => log.recent(),
     },
-    options.cluster,
+    context.cluster,
     options.primaryLog,
   );
   const events = stack.use(
@@ -83,11 +84,11 @@ export function openOperators(options: OperationsOptions, stack: AsyncDisposable
     observation: {
       ...cluster,
       follow: (sink) => events.follow(sink),
-      kernels: kernelsOfAll(kernels, host.limits.memoryBytes, options.cluster),
+      kernels: kernelsOfAll(kernels, host.limits.memoryBytes, context.cluster),
     },
     resyncAll: () => events.resyncAll(),
     begin: () => {
-      stack.use(observeServer({ ...options, kernels }));
+      stack.use(observeServer(context, options, kernels));
     },
   };
 }

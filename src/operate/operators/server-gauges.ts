@@ -7,11 +7,9 @@ import { join } from 'node:path';
 import { type OperatorWarning, WARNING_KINDS } from '#src/base/log/operator-warning.ts';
 import { addProcessGauges } from '#src/base/metrics/process-gauges.ts';
 import type { Sample } from '#src/base/metrics/registry.ts';
-import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
 import type { NodeList } from '#src/contract/wire/nodes.ts';
-import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
-import type { Store } from '#storage/store.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import type { BackupStatus } from '../maintenance/backup-schedule.ts';
 import type { KernelSampler } from './kernel-usage.ts';
 
@@ -28,12 +26,7 @@ export interface StorageCondition {
 }
 
 export interface ObservedServer {
-  readonly metrics: ServerMetrics;
-  readonly actors: ActorRuntime;
   readonly host: KernelHost;
-  /** Sampled before the metrics are read. */
-  readonly kernels: KernelSampler;
-  readonly store: Store;
   /** The folder of the store. */
   readonly storePath: string;
   readonly load: () => { readonly streams: number; readonly requests: number };
@@ -44,20 +37,12 @@ export interface ObservedServer {
   readonly nodes: () => NodeList;
 }
 
-/** Adds the gauges, and begins to time commits. Disposing of the result stops the sampling. */
-export function observeServer({
-  metrics,
-  actors,
-  host,
-  kernels,
-  store,
-  storePath,
-  load,
-  warnings,
-  condition,
-  isReady,
-  nodes,
-}: ObservedServer): Disposable {
+/** Adds the gauges, and begins to time commits. The kernels are sampled before the metrics are read. Disposing of the result stops the sampling. */
+export function observeServer(
+  { metrics, runtime, store }: PlaneContext,
+  { host, storePath, load, warnings, condition, isReady, nodes }: ObservedServer,
+  kernels: KernelSampler,
+): Disposable {
   const { registry } = metrics;
   const one = (value: number): Sample[] => [[[], value]];
   const commits = metrics.commits.of();
@@ -73,7 +58,7 @@ export function observeServer({
   registry.observedGauge(
     { name: 'troupe_actors', help: 'Actors in memory, by kind and state.' },
     ['kind', 'state'],
-    () => actors.counts().map(({ kind, state, count }) => [[kind, state], count]),
+    () => runtime.counts().map(({ kind, state, count }) => [[kind, state], count]),
   );
   registry.observedGauge(
     {

@@ -4,25 +4,18 @@
  */
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import type { Config } from '#src/base/config/config.ts';
 import { VERSION } from '#src/base/install/version.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
 import { ownMemory } from '#src/base/metrics/process-memory.ts';
-import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { WatchedDelay } from '#src/base/metrics/watched-delay.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
 import type { KernelUsage, ServerFacts, ServerLoad, ServerState } from '#src/contract/wire/server.ts';
-import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
-import type { Store } from '#storage/store.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import type { KernelSample, KernelSampler } from './kernel-usage.ts';
 
 export interface ServerStateOptions {
-  readonly config: Config;
-  readonly actors: ActorRuntime;
   readonly host: KernelHost;
-  readonly store: Store;
-  readonly metrics: Pick<ServerMetrics, 'commits'>;
   readonly kernels: KernelSampler;
   readonly load: () => { readonly streams: number; readonly requests: number };
   readonly warnings: () => readonly OperatorWarning[];
@@ -35,12 +28,14 @@ type Load = Omit<ServerLoad, 'kernels'>;
  * the sampling.
  */
 export class ServerStateReader implements Disposable {
+  readonly #context: PlaneContext;
   readonly #options: ServerStateOptions;
   readonly #delay = new WatchedDelay();
   #commits = { count: 0, seconds: 0 };
   #latest: { readonly sample: KernelSample; readonly load: Load } | undefined;
 
-  constructor(options: ServerStateOptions) {
+  constructor(context: PlaneContext, options: ServerStateOptions) {
+    this.#context = context;
     this.#options = options;
   }
 
@@ -74,13 +69,14 @@ export class ServerStateReader implements Disposable {
   }
 
   #load({ sampledAt }: KernelSample): Load {
-    const { actors, host, store, load, warnings } = this.#options;
+    const { runtime, store } = this.#context;
+    const { host, load, warnings } = this.#options;
     const { usedBytes, reusableBytes } = store.extent();
     return {
       sampledAt,
       process: this.#process(),
       kernelHost: { state: host.state, confinement: host.confinement ?? null },
-      actors: actors.counts(),
+      actors: runtime.counts(),
       ...load(),
       warnings: warnings().map(({ text }) => text),
       store: { usedBytes, reusableBytes, isFull: store.isFull, commitMs: this.#commitMs() },
@@ -103,7 +99,7 @@ export class ServerStateReader implements Disposable {
   }
 
   #commitMs(): number | null {
-    const { counts, sum: seconds } = this.#options.metrics.commits.of();
+    const { counts, sum: seconds } = this.#context.metrics.commits.of();
     const count = counts.reduce((total, one) => total + one, 0);
     const before = this.#commits;
     this.#commits = { count, seconds };
@@ -111,7 +107,8 @@ export class ServerStateReader implements Disposable {
   }
 
   #limits(): ServerFacts['limits'] {
-    const { config, host } = this.#options;
+    const { host } = this.#options;
+    const { config } = this.#context;
     const orNone = (value: number) => (value === 0 ? null : value);
     return {
       sessions: orNone(config.maxSessions),

@@ -2,12 +2,12 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { unawaited } from '#src/base/async/unawaited.ts';
-import type { Config } from '#src/base/config/config.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
 import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import type { Store } from '#storage/store.ts';
+import { removalOf } from '#storage/removals.ts';
 import type { RetentionClock } from './retention-clock.ts';
 import type { OutputsCursor, RunRetention } from './run-retention.ts';
 import type { VersionRetention } from './version-retention.ts';
@@ -19,33 +19,24 @@ const CLOCK_AHEAD =
   'Set the clock if it is wrong. If it is right, run `troupe retention confirm`; after 48 hours with this clock the server trusts it by itself.';
 
 export interface RetentionOptions {
-  readonly settings: Pick<Config, 'keepRunsDays' | 'keepOutputsDays' | 'keepVersionsDays' | 'keepAuditDays'>;
-  readonly store: Store;
   readonly runs: RunRetention;
   readonly versions: VersionRetention;
   readonly audit: AuditTrail;
   /** Decides whether the clock can be trusted with deletions. */
   readonly clock: Pick<RetentionClock, 'check' | 'isHeld' | 'confirm'>;
-  /**
-   * Returns whether this worker makes the decisions for the workspace itself, such as those about
-   * entries of its audit.
-   */
-  readonly owns: (workspaceId: string) => boolean;
-  /** Returns whether the workspace was deleted. Only its home removes its remains. */
-  readonly isDeleted: (workspaceId: string) => boolean;
-  /** Called when something cannot be deleted. The sweep continues with everything else, and the next sweep tries again. */
-  readonly onFault: (error: unknown) => void;
   /** Returns milliseconds since 1970. */
   readonly now?: () => number;
 }
 
 export class Retention implements Disposable {
+  readonly #context: PlaneContext;
   readonly #options: RetentionOptions;
   #timer: NodeJS.Timeout | undefined;
   #isSweeping = false;
   #isClosed = false;
 
-  constructor(options: RetentionOptions) {
+  constructor(context: PlaneContext, options: RetentionOptions) {
+    this.#context = context;
     this.#options = options;
   }
 
@@ -55,7 +46,11 @@ export class Retention implements Disposable {
    */
   start(): void {
     if (this.#isClosed || this.#isEmpty) return;
-    const sweep = () => unawaited(this.sweep().catch(this.#options.onFault), 'retention: the sweep');
+    const sweep = () =>
+      unawaited(
+        this.sweep().catch((error) => this.#report(error)),
+        'retention: the sweep',
+      );
     clearInterval(this.#timer);
     this.#timer = setInterval(sweep, INTERVAL_MS).unref();
     sweep();
@@ -75,7 +70,7 @@ export class Retention implements Disposable {
 
   /** Whether the settings delete nothing. */
   get #isEmpty(): boolean {
-    const { keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays } = this.#options.settings;
+    const { keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays } = this.#context.config;
     return [keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays].every((days) => days === 0);
   }
 
@@ -91,7 +86,7 @@ export class Retention implements Disposable {
       if (!(await this.#options.clock.check(now))) return;
       let partition: string | undefined;
       for (;;) {
-        partition = this.#options.store.nextPartition(partition);
+        partition = this.#context.store.nextPartition(partition);
         if (partition === undefined || this.#isClosed) return;
         if (partition !== SYSTEM) await this.#sweepWorkspace(partition as WorkspaceId, now);
         await nextTurn();
@@ -103,8 +98,9 @@ export class Retention implements Disposable {
 
   async #sweepWorkspace(workspaceId: WorkspaceId, now: number): Promise<void> {
     const before = (days: number) => now - days * DAY_MS;
-    const { settings, runs, versions, audit, owns } = this.#options;
-    const { keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays } = settings;
+    const { runs, versions, audit } = this.#options;
+    const { config, cluster } = this.#context;
+    const { keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays } = config;
     if (keepRunsDays > 0) {
       let after: string | undefined;
       await this.#repeat(workspaceId, () => {
@@ -128,7 +124,7 @@ export class Retention implements Disposable {
     }
     if (keepAuditDays > 0) {
       const ms = before(keepAuditDays);
-      await this.#repeat(workspaceId, () => owns(workspaceId) && audit.deleteBefore(workspaceId, ms));
+      await this.#repeat(workspaceId, () => cluster.owns(workspaceId) && audit.deleteBefore(workspaceId, ms));
     }
   }
 
@@ -137,14 +133,21 @@ export class Retention implements Disposable {
    * and not thrown, so that the sweep continues with everything else.
    */
   async #repeat(workspaceId: WorkspaceId, step: () => boolean): Promise<void> {
+    // Only the home of a deleted workspace removes its remains.
+    const isDeleted = () => this.#context.removals.isPending(removalOf(workspaceId));
     try {
-      while (!this.#isClosed && !this.#options.isDeleted(workspaceId) && step()) {
+      while (!this.#isClosed && !isDeleted() && step()) {
         await nextTurn();
-        await this.#options.store.durable();
+        await this.#context.store.durable();
       }
     } catch (error) {
-      this.#options.onFault(error);
+      this.#report(error);
     }
+  }
+
+  /** The sweep continues with everything else, and the next sweep tries again. */
+  #report(error: unknown): void {
+    this.#context.log.error({ err: error }, 'what is too old could not be deleted');
   }
 
   #now(): number {

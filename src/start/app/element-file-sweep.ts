@@ -3,22 +3,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Cluster } from '#src/runtime/homes/cluster.ts';
-import type { ElementFiles } from '#src/workspace/files/element-files.ts';
+import type { NotebookContext } from '#src/notebook/sessions/notebook-context.ts';
+import type { NotebookSessionActors } from '#src/notebook/sessions/notebook-session-actors.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import type { Store } from '#storage/store.ts';
-
-export interface ElementFileSweepOptions {
-  readonly store: Store;
-  readonly cluster: Pick<Cluster, 'owns' | 'onSlotsTaken'>;
-  readonly files: Pick<ElementFiles, 'sweep'>;
-  /** Returns whether a session of this worker has a kernel, or is about to have one. */
-  readonly hasKernel: (workspaceId: WorkspaceId, sessionId: string) => boolean;
-}
 
 /** Sweeps the sessions of this worker now, and again when it becomes the home of others. `stack` ends it. */
-export function beginElementFileSweep(options: ElementFileSweepOptions, stack: AsyncDisposableStack): void {
-  const { store, cluster } = options;
+export function beginElementFileSweep(
+  context: NotebookContext,
+  actors: NotebookSessionActors,
+  stack: AsyncDisposableStack,
+): void {
+  const { store, cluster } = context;
   if (store.isReadOnly) return;
   let isClosed = false;
   stack.defer(() => {
@@ -26,7 +21,7 @@ export function beginElementFileSweep(options: ElementFileSweepOptions, stack: A
   });
   const begin = () =>
     unawaited(
-      sweep(options, () => isClosed),
+      sweep(context, actors, () => isClosed),
       'element-file-sweep: the sweep',
     );
   begin();
@@ -34,9 +29,15 @@ export function beginElementFileSweep(options: ElementFileSweepOptions, stack: A
 }
 
 async function sweep(
-  { store, cluster, files, hasKernel }: ElementFileSweepOptions,
+  { store, cluster, elementFiles }: NotebookContext,
+  actors: NotebookSessionActors,
   isClosed: () => boolean,
 ): Promise<void> {
+  /** Whether a session of this worker has a kernel, or is about to have one. */
+  const hasKernel = (workspaceId: WorkspaceId, id: string) => {
+    const peek = actors.peek({ workspaceId, id });
+    return peek?.live === true && peek.snapshot.hasTag('resident');
+  };
   let partition: string | undefined;
   for (;;) {
     await nextTurn(); // the plane is still being opened, or other work waits
@@ -45,7 +46,7 @@ async function sweep(
     if (partition === undefined) return;
     if (partition === SYSTEM) continue;
     const workspaceId = partition as WorkspaceId;
-    await files.sweep(
+    await elementFiles.sweep(
       workspaceId,
       (sessionId) => !cluster.owns(workspaceId, sessionId) || hasKernel(workspaceId, sessionId),
     );

@@ -6,22 +6,18 @@ import type { FileQuota } from '#src/workspace/files/file-quota.ts';
 
 const INTERVAL_MS = 10_000;
 
-export interface FileQuotaWatchOptions {
-  readonly quota: Pick<FileQuota, 'isSet' | 'refresh'>;
-  /** Yields the workspaces in which kernels live, some more than once. */
-  readonly inUse: () => Iterable<WorkspaceId>;
-  readonly onFault: (error: unknown) => void;
-}
-
 export class FileQuotaWatch implements Disposable {
-  readonly #options: FileQuotaWatchOptions;
+  readonly #quota: FileQuota;
+  readonly #inUse: () => Iterable<WorkspaceId>;
   readonly #timer: NodeJS.Timeout;
   #isCounting = false;
 
-  constructor(options: FileQuotaWatchOptions) {
-    this.#options = options;
+  /** `inUse` yields the workspaces in which kernels live, some more than once. */
+  constructor(quota: FileQuota, inUse: () => Iterable<WorkspaceId>, onFault: (error: unknown) => void) {
+    this.#quota = quota;
+    this.#inUse = inUse;
     this.#timer = setInterval(
-      () => unawaited(this.sweep().catch(options.onFault), 'file-quota-watch: the sweep'),
+      () => unawaited(this.sweep().catch(onFault), 'file-quota-watch: the sweep'),
       INTERVAL_MS,
     ).unref();
   }
@@ -31,9 +27,8 @@ export class FileQuotaWatch implements Disposable {
     if (this.#isCounting) return;
     this.#isCounting = true;
     try {
-      for (const workspaceId of new Set(this.#options.inUse()))
-        if (this.#options.quota.isSet(workspaceId))
-          await this.#options.quota.refresh(workspaceId, INTERVAL_MS);
+      for (const workspaceId of new Set(this.#inUse()))
+        if (this.#quota.isSet(workspaceId)) await this.#quota.refresh(workspaceId, INTERVAL_MS);
     } finally {
       this.#isCounting = false;
     }

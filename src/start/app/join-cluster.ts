@@ -10,9 +10,8 @@ import type { Peers } from '#src/cluster/peers/peers.ts';
 import type { ClusterChannel } from '#src/cluster/worker/channel.ts';
 import type { Forwarding } from '#src/http/edge/http-context.ts';
 import { slotOfTicket } from '#src/people/auth/event-tickets.ts';
-import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
-import type { Store } from '#storage/store.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 
 /** A worker of a cluster. */
 export interface ClusterMember {
@@ -22,8 +21,6 @@ export interface ClusterMember {
 
 export interface JoinOptions {
   readonly member: ClusterMember;
-  readonly store: Pick<Store, 'refresh' | 'durable'>;
-  readonly actors: Pick<ActorRuntime, 'activeHomes' | 'leaveTo'>;
   /** The planes that hold state of sessions in memory, in addition to actors. */
   readonly planes: readonly { leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void }[];
   readonly makeMirror: MirrorMaker;
@@ -31,7 +28,8 @@ export interface JoinOptions {
 
 /** Returns the forwarder of requests for the HTTP server. `stack` ends the connections to the other workers. */
 export function joinCluster(
-  { member: { channel, peers }, store, actors, planes, makeMirror }: JoinOptions,
+  { store, runtime }: Pick<PlaneContext, 'store' | 'runtime'>,
+  { member: { channel, peers }, planes, makeMirror }: JoinOptions,
   stack: AsyncDisposableStack,
 ): Forwarding {
   stack.use(peers);
@@ -47,13 +45,13 @@ export function joinCluster(
     forward: (head, body, events) => peers.forward(head, body, events),
     async join(handle, busyHomes) {
       channel.onReleaseAsked(async (count) => {
-        const homes = [...actors.activeHomes(), ...busyHomes()];
+        const homes = [...runtime.activeHomes(), ...busyHomes()];
         const busy = new Set(homes.map(({ workspaceId, id }) => slotOf(workspaceId, id)));
         const released = peers.release(count, (slot) => !busy.has(slot));
         await store.durable();
         // A newer table may have left the slots here.
         const slots = new Set(released.filter((slot) => !peers.ownsSlot(slot)));
-        for (const leaving of [actors, ...planes])
+        for (const leaving of [runtime, ...planes])
           leaving.leaveTo((workspaceId, id) => slots.has(slotOf(workspaceId, id)));
         return [...slots];
       });

@@ -12,16 +12,8 @@ import { ActorEvents, type ActorStream } from '#src/runtime/actors/actor-events.
 import type { ActorInterest } from '#src/runtime/actors/actor-interest.ts';
 import { mergeCounts } from '#src/runtime/actors/actor-list.ts';
 import { ActorReporter, type ActorReports } from '#src/runtime/actors/actor-reporter.ts';
-import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import type { Cluster, WorkersChange } from '#src/runtime/homes/cluster.ts';
-import type { Store } from '#storage/store.ts';
-
-export interface ActorEventsPorts {
-  readonly cluster: Cluster;
-  readonly actors: Pick<ActorRuntime, 'watch' | 'countsOf'>;
-  readonly store: Pick<Store, 'durable'>;
-  readonly makeStream: () => ActorStream;
-}
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 
 /** A request to another worker for reports. */
 interface Following {
@@ -32,13 +24,14 @@ interface Following {
 
 /** Returns the streams, and the reporter to other workers. They are closed with `stack`. */
 export function openActorEvents(
-  { cluster, actors, store, makeStream }: ActorEventsPorts,
+  { cluster, runtime, store }: Pick<PlaneContext, 'cluster' | 'runtime' | 'store'>,
+  makeStream: () => ActorStream,
   stack: Pick<AsyncDisposableStack, 'use'>,
 ): { readonly actorEvents: ActorEvents; readonly actorReporter: ActorReporter } {
   const durable = () => store.durable();
   const events = stack.use(
     new ActorEvents({
-      runtime: actors,
+      runtime,
       makeStream,
       durable,
       elsewhere: cluster.size === 1 ? undefined : elsewhereBy(cluster),
@@ -46,7 +39,7 @@ export function openActorEvents(
   );
   const reporter = stack.use(
     new ActorReporter({
-      watch: actors.watch,
+      watch: runtime.watch,
       durable,
       send: async (worker, reports) => (await cluster.ask(worker, 'actor-reports', reports)) === true,
     }),
@@ -61,7 +54,7 @@ export function openActorEvents(
     return true;
   });
   cluster.onAsked('count-actors', async (payload) => {
-    const counts = actors.countsOf(payload as WorkspaceId, 'in-memory');
+    const counts = runtime.countsOf(payload as WorkspaceId, 'in-memory');
     await durable(); // no follower may see changes that a crash could undo
     return counts;
   });

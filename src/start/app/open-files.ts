@@ -1,24 +1,13 @@
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Log } from '#src/base/log/log.ts';
-import type { WorkspaceLimits } from '#src/people/auth/workspace-limits.ts';
-import type { Cluster } from '#src/runtime/homes/cluster.ts';
 import type { CountedFiles } from '#src/workspace/files/file-quota.ts';
 import { WorkspaceFiles } from '#src/workspace/files/workspace-files.ts';
-import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { FileQuotaWatch } from './file-quota-watch.ts';
+import type { Ground } from './ground.ts';
+import type { Late } from './late-planes.ts';
 
 const MIB = 1024 * 1024;
-
-export interface FilesOptions {
-  readonly limits: Pick<WorkspaceLimits, 'of'>;
-  readonly directory: Pick<DataDirectory, 'workspaceFiles' | 'workspaceFilesPath'>;
-  readonly log: Log;
-  readonly cluster: Pick<Cluster, 'size' | 'askOthers' | 'onAsked'>;
-  /** Yields the workspaces in which kernels live, some more than once. */
-  readonly inUse: () => Iterable<WorkspaceId>;
-}
 
 /** A count of files that one worker sends to the others. */
 interface Counted extends CountedFiles {
@@ -30,7 +19,8 @@ interface Counted extends CountedFiles {
  * kernels, and admits sessions and uploads by its own numbers. A worker need not count files that another has just counted.
  */
 export function openFiles(
-  { limits, directory, log, cluster, inUse }: FilesOptions,
+  { log, cluster, identity: { limits }, prerequisites: { directory } }: Ground,
+  late: Late,
   stack: AsyncDisposableStack,
 ): WorkspaceFiles {
   const rootOf = (workspaceId: WorkspaceId, isNeeded: boolean) =>
@@ -56,11 +46,11 @@ export function openFiles(
     files.quota.adopt(workspaceId, counted);
   });
   stack.use(
-    new FileQuotaWatch({
-      quota: files.quota,
-      inUse,
-      onFault: (error) => log.error({ err: error }, 'the files of a workspace could not be counted'),
-    }),
+    new FileQuotaWatch(
+      files.quota,
+      () => late.planes.kernelsInUse.workspaces(),
+      (error) => log.error({ err: error }, 'the files of a workspace could not be counted'),
+    ),
   );
   return files;
 }

@@ -2,8 +2,6 @@
 
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { Config } from '#src/base/config/config.ts';
-import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Log } from '#src/base/log/log.ts';
 import { createEgress, isLoopbackHost } from '#src/datasource/egress/egress.ts';
 import { sessionsOfAll } from '#src/operate/operators/kernels-of-all.ts';
 import type { Cluster } from '#src/runtime/homes/cluster.ts';
@@ -11,20 +9,15 @@ import { IndexProxy } from '#src/workspace/packages/index-proxy.ts';
 import { KernelsWithPackages } from '#src/workspace/packages/kernels-with-packages.ts';
 import { PackageInstaller } from '#src/workspace/packages/package-installer.ts';
 import { type OtherWorkers, PackageSets } from '#src/workspace/packages/package-sets.ts';
-import {
-  WorkspacePackages,
-  type WorkspacePackagesOptions,
-} from '#src/workspace/packages/workspace-packages.ts';
-import type { Prerequisites } from './prerequisites.ts';
+import { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';
+import type { Ground } from './ground.ts';
+import type { Late } from './late-planes.ts';
 
-interface PackagesOptions extends Pick<WorkspacePackagesOptions, 'store'> {
-  readonly config: Config;
-  readonly cluster: Cluster;
-  readonly log: Log;
-  readonly prerequisites: Prerequisites;
-  readonly ownPorts: () => readonly number[];
-  /** Returns the sessions of a workspace that have a kernel in this worker. */
-  readonly sessionsWithKernels: (workspaceId: WorkspaceId) => readonly string[];
+export interface OpenedPackages {
+  /** Starts kernels with the packages that notebooks ask for. */
+  readonly kernels: KernelsWithPackages;
+  /** The packages that all notebooks of a workspace have. */
+  readonly workspaces: WorkspacePackages;
 }
 
 /**
@@ -32,9 +25,10 @@ interface PackagesOptions extends Pick<WorkspacePackagesOptions, 'store'> {
  * resources.
  */
 export function openPackages(
-  { config, cluster, log, prerequisites, ownPorts, store, sessionsWithKernels }: PackagesOptions,
+  { config, cluster, log, prerequisites, ownPorts, store }: Ground,
+  late: Late,
   stack: AsyncDisposableStack,
-): { readonly kernels: KernelsWithPackages; readonly workspaces: WorkspacePackages } {
+): OpenedPackages {
   const { host, plainHost, directory } = prerequisites;
   stack.use(plainHost);
   const installer = new PackageInstaller({
@@ -61,7 +55,10 @@ export function openPackages(
       )
     : undefined;
   cluster.onAsked('packages-in-use', () => sets?.inUse() ?? []);
-  const openSessions = sessionsOfAll(sessionsWithKernels, cluster);
+  const openSessions = sessionsOfAll(
+    (workspaceId) => late.planes.kernelsInUse.sessionsOf(workspaceId),
+    cluster,
+  );
   return {
     kernels: new KernelsWithPackages({ host, plainHost: () => plainHost.ready(), sets, log }),
     workspaces: new WorkspacePackages({ store, sets, openSessions }),

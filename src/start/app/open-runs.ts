@@ -1,43 +1,17 @@
 /** Opens the runs of notebooks and agents, with their limits. */
 
-import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
-import type { Tracer } from '#src/base/tracing/tracer.ts';
-import type { WorkspaceLimits } from '#src/people/auth/workspace-limits.ts';
-import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
-import type { Cluster } from '#src/runtime/homes/cluster.ts';
+import { NOTEBOOK } from '#src/notebook/requests/notebook-deletion.ts';
 import { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
 import { RunEnds } from '#src/runtime/runs/run-ends.ts';
 import { RUN_LIMIT, USER_RUN_LIMIT } from '#src/runtime/runs/run-limits.ts';
 import { RunRepository } from '#src/runtime/runs/run-repository.ts';
 import { SettledRuns } from '#src/runtime/runs/settled-runs.ts';
-import type { Removals } from '#storage/removals.ts';
-import type { Store } from '#storage/store.ts';
 import { permitSubject, subjectParts } from '#storage/workspace-permits.ts';
-import { NOTEBOOK } from './open-notebooks.ts';
-import type { Permits } from './permits.ts';
-
-export interface RunsOptions {
-  readonly store: Store;
-  readonly cluster: Cluster;
-  readonly actors: ActorRuntime;
-  readonly removals: Removals;
-  readonly permits: Permits;
-  readonly limits: Pick<WorkspaceLimits, 'all' | 'of'>;
-  readonly metrics: ServerMetrics;
-  readonly tracer: Tracer | undefined;
-}
+import type { Ground } from './ground.ts';
 
 /** Returns the runs of this process and their deletion. */
-export function openRuns({
-  store,
-  cluster,
-  actors,
-  removals,
-  permits,
-  limits,
-  metrics,
-  tracer,
-}: RunsOptions) {
+export function openRuns({ store, cluster, runtime, removals, permits, identity, metrics, tracer }: Ground) {
+  const { limits } = identity;
   const ofWorkspaces = permits.open({
     topic: 'run-permits',
     limit: (workspaceId) => limits.of(workspaceId, 'runs'),
@@ -52,7 +26,7 @@ export function openRuns({
     subjectsIn: (workspaceId) =>
       [...runs.limits.usersWithRuns(workspaceId)].map((userId) => permitSubject(workspaceId, userId)),
   });
-  const runs: RunRepository = new RunRepository(store, actors, {
+  const runs: RunRepository = new RunRepository(store, runtime, {
     limits: {
       limitsOf: (workspaceId) => limits.all(workspaceId),
       ofWorkspaces,

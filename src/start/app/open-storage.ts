@@ -2,7 +2,6 @@
 
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
-import type { Config } from '#src/base/config/config.ts';
 import type { Log } from '#src/base/log/log.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
 import { notifyServiceManager } from '#src/base/os/service-notice.ts';
@@ -10,13 +9,13 @@ import { BackupSchedule } from '#src/operate/maintenance/backup-schedule.ts';
 import { sealingOf } from '#src/operate/maintenance/nodes-sealing.ts';
 import type { StorageCondition } from '#src/operate/operators/server-gauges.ts';
 import type { Cluster } from '#src/runtime/homes/cluster.ts';
-import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { freeBytesAt, freeInodesAt, type RoomState, StoreRoom } from '#storage/disk/store-room.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { describeProgress, type MigrationProgress, percentOf } from '#storage/migrations/conversion.ts';
 import { openReadOnlyStore, openSharedStore, openStore } from '#storage/open-store.ts';
 import { bootstrapRecord } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';
+import type { ProcessContext } from './process-context.ts';
 
 const MIB = 1024 * 1024;
 const HOUR_MS = 3_600_000;
@@ -28,20 +27,7 @@ const MAX_DAMAGED = 1000;
 /** LMDB's reader entries of dead workers are removed when slots change hands; this also removes those of workers without slots. */
 const READERS_EVERY_MS = 60_000;
 
-export interface StorageOptions {
-  readonly config: Pick<
-    Config,
-    | 'readOnly'
-    | 'diskReserveMb'
-    | 'diskWarnMb'
-    | 'backupDir'
-    | 'backupEveryH'
-    | 'backupIncrementMin'
-    | 'backupKeep'
-    | 'keyringFile'
-  >;
-  readonly directory: DataDirectory;
-  readonly log: Log;
+export interface StorageOptions extends ProcessContext {
   readonly cluster: Cluster;
   /** Called when a commit failed for good. */
   readonly onFatal: (error: Error) => void;

@@ -1,9 +1,7 @@
 /** Opens the shared parts of event streams, and the stream of actors. */
 
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
-import type { Config } from '#src/base/config/config.ts';
 import type { SessionId } from '#src/base/ids.ts';
-import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { MirrorMaker } from '#src/cluster/peers/feeds.ts';
 import type { ActorStreamEnvelope } from '#src/contract/wire/actor.ts';
 import type { ServerStreamEnvelope } from '#src/contract/wire/server.ts';
@@ -12,14 +10,12 @@ import type { PageStreamPorts } from '#src/notebook/pages/page-stream.ts';
 import type { ServerStream } from '#src/operate/operators/server-events.ts';
 import type { ActorEvents } from '#src/runtime/actors/actor-events.ts';
 import type { ActorReporter } from '#src/runtime/actors/actor-reporter.ts';
-import type { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { Heartbeats } from '#src/runtime/events/heartbeats.ts';
 import { MirroredStream } from '#src/runtime/events/mirrored-stream.ts';
 import { PublishedStream } from '#src/runtime/events/published-stream.ts';
 import { SessionStream } from '#src/runtime/events/session-stream.ts';
 import { StreamBudget } from '#src/runtime/events/stream-budget.ts';
-import type { Cluster } from '#src/runtime/homes/cluster.ts';
-import type { Store } from '#storage/store.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { openActorEvents } from './open-actor-events.ts';
 
 const MIB = 1024 * 1024;
@@ -28,15 +24,6 @@ const MIB = 1024 * 1024;
  * is an event ten times its size, and a late subscriber gets the answer so far in any case.
  */
 const CONVERSATION_RESUME_SHARE = 1 / 32;
-
-export interface StreamsOptions {
-  readonly config: Pick<Config, 'heartbeatS' | 'streamMemoryMb' | 'subscriberBufferBytes'>;
-  /** Each worker has an equal share of the memory. */
-  readonly cluster: Cluster;
-  readonly actors: ActorRuntime;
-  readonly store: Pick<Store, 'durable'>;
-  readonly metrics: Pick<ServerMetrics, 'streamCutoffs'>;
-}
 
 export interface Streams {
   /** Creates the local mirror of another worker's stream. */
@@ -53,11 +40,12 @@ export interface Streams {
   readonly serverStream: ServerStream;
 }
 
-/** The opened resources are closed with `stack`. */
+/** Each worker has an equal share of the memory for streams. The opened resources are closed with `stack`. */
 export function openStreams(
-  { config, cluster, actors, store, metrics }: StreamsOptions,
+  context: Pick<PlaneContext, 'config' | 'cluster' | 'runtime' | 'store' | 'metrics'>,
   stack: AsyncDisposableStack,
 ): Streams {
+  const { config, cluster, metrics } = context;
   const options = {
     limitBytes: config.subscriberBufferBytes,
     heartbeats: stack.use(new Heartbeats(config.heartbeatS * 1000)),
@@ -65,17 +53,13 @@ export function openStreams(
     onCutOff: (reason: ResyncReason) => metrics.streamCutoffs.of(reason).add(),
   };
   const { actorEvents, actorReporter } = openActorEvents(
-    {
-      cluster,
-      actors,
-      store,
-      makeStream: () =>
-        new PublishedStream<ActorStreamEnvelope>({
-          ...options,
-          replayed: { type: 'actors.replayed', data: {} },
-          resync: (reason) => ({ type: 'actors.resync-required', data: { reason } }),
-        }),
-    },
+    context,
+    () =>
+      new PublishedStream<ActorStreamEnvelope>({
+        ...options,
+        replayed: { type: 'actors.replayed', data: {} },
+        resync: (reason) => ({ type: 'actors.resync-required', data: { reason } }),
+      }),
     stack,
   );
   return {

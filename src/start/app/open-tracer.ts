@@ -1,19 +1,11 @@
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
-import type { Config } from '#src/base/config/config.ts';
 import { VERSION } from '#src/base/install/version.ts';
-import type { Log } from '#src/base/log/log.ts';
-import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { Tracer } from '#src/base/tracing/tracer.ts';
-
-export interface TracerOptions {
-  readonly config: Pick<Config, 'otlpUrl' | 'traceSamplePercent'>;
-  readonly log: Pick<Log, 'info' | 'warn'>;
-  readonly metrics: Pick<ServerMetrics, 'spansDropped'>;
-}
+import type { AppOptions } from './app-interface.ts';
 
 /** Resolves with a recorder of spans; undefined when no receiver is configured, and then nothing of it is loaded. */
 export async function openTracer(
-  { config: { otlpUrl, traceSamplePercent }, log, metrics }: TracerOptions,
+  { config: { otlpUrl, traceSamplePercent }, log, prerequisites: { metrics } }: AppOptions,
   stack: AsyncDisposableStack,
 ): Promise<Tracer | undefined> {
   if (otlpUrl === undefined) return undefined;

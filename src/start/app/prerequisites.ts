@@ -28,6 +28,7 @@ import {
   requireStoreIn,
 } from '#storage/disk/store-folder.ts';
 import type { RemoteKernels } from './open-nodes.ts';
+import type { ProcessContext } from './process-context.ts';
 
 export interface Prerequisites extends AsyncDisposable {
   /** The metrics of the whole server. */
@@ -139,10 +140,7 @@ export function claimDirectory(config: Config): Promise<DataDirectory> {
   });
 }
 
-export interface HostMakerOptions {
-  readonly config: Config;
-  readonly log: Log;
-  readonly directory: DataDirectory;
+export interface HostMakerOptions extends ProcessContext {
   /** The folder of its sockets. */
   readonly runDir: string;
   readonly metrics?: ServerMetrics;

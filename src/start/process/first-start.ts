@@ -4,23 +4,15 @@
  */
 
 import { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
-import type { Config } from '#src/base/config/config.ts';
-import type { Log } from '#src/base/log/log.ts';
 import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import type { Bootstrapped } from '#src/people/auth/bootstrap.ts';
 import { openIdentity } from '#src/people/auth/open-identity.ts';
 import { ALONE } from '#src/runtime/homes/cluster.ts';
-import type { DataDirectory } from '#storage/disk/data-directory.ts';
 import { openStorage } from '../app/open-storage.ts';
-
-export interface FirstStartOptions {
-  readonly config: Config;
-  readonly directory: DataDirectory;
-  readonly log: Log;
-}
+import type { ProcessContext } from '../app/process-context.ts';
 
 /** Rejects with an error of one line when the store cannot be used. The store is closed in any case. */
-export async function prepareStore({ config, directory, log }: FirstStartOptions): Promise<Bootstrapped> {
+export async function prepareStore({ config, directory, log }: ProcessContext): Promise<Bootstrapped> {
   const stack = new AsyncDisposableStack();
   try {
     const storage = await openStorage(

@@ -16,6 +16,7 @@ import { KernelSampler } from '#src/operate/operators/kernel-usage.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 import { hostMaker } from '../app/prerequisites.ts';
+import type { ProcessContext } from '../app/process-context.ts';
 import { say } from './announce.ts';
 import { protectMemory } from './protect.ts';
 
@@ -52,7 +53,7 @@ export async function serveAsNode(
     await protectMemory(log);
     say(`This machine is the kernel node ${membership.name} of ${membership.host}:${membership.port}`);
     for (let failures = 0; !stop.signal.aborted; failures++) {
-      const node = makeNode({ config, log, directory, membership }, (renewed) => {
+      const node = makeNode({ config, log, directory }, membership, (renewed) => {
         membership = renewed;
         if (given.secretFile === undefined) state.write(renewed);
         log.info({ node: renewed.name }, 'the certificate of this node was renewed');
@@ -147,15 +148,9 @@ async function enrolAgain(given: NodeArguments, present: Membership, log: RootLo
   }
 }
 
-interface Parts {
-  readonly config: Config;
-  readonly log: RootLog;
-  readonly directory: DataDirectory;
-  readonly membership: Membership;
-}
-
 function makeNode(
-  { config, log, directory, membership }: Parts,
+  { config, log, directory }: ProcessContext,
+  membership: Membership,
   renewed: (membership: Membership) => void,
 ): NodeHost {
   const makeHost = hostMaker({

@@ -78,7 +78,7 @@ export async function serveWithWorkers(options: ServeOptions, program: string): 
       fail(problem);
     },
   });
-  const model = localModelOf({ config, log, host: hosts.usual });
+  const model = localModelOf(config, log, hosts.usual);
   const answers: { readonly [Asked in Question]: Answer<Asked> } = {
     model: async () => {
       if (model === undefined) return { problem: 'There is no local model.' };

@@ -6,8 +6,9 @@ import type { LiveNotebook } from '#src/notebook/open/live-notebook.ts';
 import { NotebookView } from '#src/notebook/open/view.ts';
 import { cellWork } from '#src/notebook/work/cell-work.ts';
 import { runWork } from '#src/notebook/work/run-work.ts';
-import type { RunEnd, RunRepository } from '#src/runtime/runs/run-repository.ts';
-import type { Store } from '#storage/store.ts';
+import type { RunEnd } from '#src/runtime/runs/run-repository.ts';
+import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
+import { testContext } from '#test/support/test-context.ts';
 
 test('a run ends even if its output cannot be assembled, and the log has the reason', () => {
   const ends: RunEnd[] = [];
@@ -18,7 +19,12 @@ test('a run ends even if its output cannot be assembled, and the log has the rea
       if (isTooLong) throw new RangeError('Invalid string length');
     },
   };
-  const plan = runWork({
+  const context = testContext<RunPlaneContext>({
+    runs: { finish: (_w: string, _r: string, end: RunEnd) => ends.push(end) },
+    store: { isFull: false },
+    log: { error: (details: unknown) => logged.push(details) },
+  });
+  const plan = runWork(context, {
     runId: 'run_1' as RunId,
     trace: undefined,
     cellIds: ['a'],
@@ -27,10 +33,7 @@ test('a run ends even if its output cannot be assembled, and the log has the rea
     skipsBroken: false,
     waitsForCommit: false,
     live: { workspaceId: 'ws_1', view } as unknown as LiveNotebook,
-    runs: { finish: (_w, _r, end) => ends.push(end) } as Pick<RunRepository, 'finish'> as RunRepository,
-    store: { isFull: false } as Store,
     hint: () => '',
-    log: { error: (details) => logged.push(details) },
   });
   isTooLong = true;
   plan.ended({ status: 'completed', failure: null });
@@ -49,7 +52,12 @@ test('a run and the work of an agent execute the code and the settings of the ti
     ['a', 'b', 'c'].map((cell_id) => ({ cell_id, code: `accepted ${cell_id}`, options: { disabled: true } })),
   );
   const live = { workspaceId: 'ws_1', view } as unknown as LiveNotebook;
-  const run = runWork({
+  const context = testContext<RunPlaneContext>({
+    runs: {},
+    store: { isFull: false },
+    log: { error: () => undefined },
+  });
+  const run = runWork(context, {
     runId: 'run_1' as RunId,
     trace: undefined,
     cellIds: ['a', 'b'],
@@ -58,10 +66,7 @@ test('a run and the work of an agent execute the code and the settings of the ti
     skipsBroken: false,
     waitsForCommit: false,
     live,
-    runs: {} as RunRepository,
-    store: { isFull: false } as Store,
     hint: () => '',
-    log: { error: () => undefined },
   });
   const work = cellWork({
     runId: 'run_2',

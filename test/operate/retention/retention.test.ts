@@ -12,14 +12,16 @@ import { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
 import { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { assetRecords } from '#storage/records/assets.ts';
 import { auditedQueries, auditRecords } from '#storage/records/audit.ts';
 import { blobRecords, blobUses } from '#storage/records/blobs.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { notebookVersionContents } from '#storage/records/notebooks.ts';
 import { runIndex, runRecords, runSummaries } from '#storage/records/runs.ts';
-import { Removals, removalOf } from '#storage/removals.ts';
+import { Removals } from '#storage/removals.ts';
 import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
+import { testContext } from '#test/support/test-context.ts';
 
 const DAY_MS = 86_400_000;
 const SESSION = 'nb_1' as SessionId;
@@ -39,17 +41,20 @@ async function open(
   const deletion = new RunDeletion(store, runs, removals);
   const audit = new AuditTrail(store);
   const clock = { days: 0 };
-  const retentionOf = (own: typeof owns) =>
-    new Retention({
-      settings: { ...FOREVER, ...settings },
+  const contextOf = (owns: (workspaceId: string, sessionId?: string) => boolean) =>
+    testContext<PlaneContext>({
+      config: { ...FOREVER, ...settings },
       store,
+      cluster: { owns },
+      removals,
+      log: { error: ({ err }: { readonly err: unknown }) => assert.ifError(err) },
+    });
+  const retentionOf = (own: typeof owns) =>
+    new Retention(contextOf(own), {
       runs: new RunRetention(store, deletion, own),
       versions: new VersionRetention(store, own),
       audit,
       clock: { isHeld: false, check: async () => true, confirm: async () => undefined },
-      owns: own,
-      isDeleted: (workspaceId) => removals.isPending(removalOf(workspaceId)),
-      onFault: (error) => assert.ifError(error),
       now: () => Date.now() + clock.days * DAY_MS,
     });
   const finish = (workspaceId: WorkspaceId, runId: RunId, assets = 0) => {

@@ -12,11 +12,13 @@ import { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
 import { RunRepository } from '#src/runtime/runs/run-repository.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { auditRecords } from '#storage/records/audit.ts';
 import { endedRuns, runIndex, runRecords, sessionRuns, statusRuns } from '#storage/records/runs.ts';
 import { Removals } from '#storage/removals.ts';
 import { damage } from '#test/support/store/damage.ts';
 import { addWorkspaces, rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
+import { testContext } from '#test/support/test-context.ts';
 
 const DAY_MS = 86_400_000;
 const HOME = 'ws_1' as WorkspaceId;
@@ -41,16 +43,18 @@ async function open(t: TestContext) {
   const damageText = (text: string) => damage(join(path, 'data.mdb'), text);
   const faults: unknown[] = [];
   const sweep = async (settings: Partial<typeof FOREVER>, runsOf = new RunRetention(store, deletion)) => {
-    await new Retention({
-      settings: { ...FOREVER, ...settings },
+    const context = testContext<PlaneContext>({
+      config: { ...FOREVER, ...settings },
       store,
+      cluster: { owns: () => true },
+      removals: { isPending: () => false },
+      log: { error: ({ err }: { readonly err: unknown }) => faults.push(err) },
+    });
+    await new Retention(context, {
       runs: runsOf,
       versions: new VersionRetention(store),
       audit: new AuditTrail(store),
       clock: { isHeld: false, check: async () => true, confirm: async () => undefined },
-      owns: () => true,
-      isDeleted: () => false,
-      onFault: (error) => faults.push(error),
       now: () => Date.now() + 3 * DAY_MS,
     }).sweep();
     await store.durable();

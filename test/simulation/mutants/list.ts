@@ -273,7 +273,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         module: '#src/notebook/sessions/notebook-session-actors.ts',
-        from: 'store.decide(() => environments.tell({ workspaceId, id: environmentId }, detach));',
+        from: 'store.decide(() => environments.actors.tell({ workspaceId, id: environmentId }, detach));',
         to: '',
       },
     ],

@@ -5,9 +5,11 @@ import type { SessionId } from '#src/base/ids.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { ALONE } from '#src/runtime/homes/cluster.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { openStreams } from '#src/start/app/open-streams.ts';
 import { RecordingSink, snapshot, text } from '#test/runtime/events/recording-sink.ts';
 import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
+import { testContext } from '#test/support/test-context.ts';
 
 const EVENT = text('x'.repeat(100 * 1024));
 
@@ -21,13 +23,13 @@ async function isCutOff(t: TestContext, workers: number): Promise<boolean> {
   t.after(() => stack[Symbol.asyncDispose]());
   const metrics = new ServerMetrics();
   const { makeStream } = openStreams(
-    {
+    testContext<PlaneContext>({
       config: { heartbeatS: 60, streamMemoryMb: 1, subscriberBufferBytes: 64 * 1024 * 1024 },
       cluster: { ...ALONE, size: workers },
-      actors: new ActorRuntime(store, rememberingLog().log, metrics),
+      runtime: new ActorRuntime(store, rememberingLog().log, metrics),
       store,
       metrics,
-    },
+    }),
     stack,
   );
   const stream = makeStream('nb_1' as SessionId);

@@ -1,0 +1,33 @@
+/** The parts of a process that every plane stands on. They are opened first, and outlive each plane. */
+
+import type { Config } from '#src/base/config/config.ts';
+import type { Log } from '#src/base/log/log.ts';
+import type { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
+import type { Tracer } from '#src/base/tracing/tracer.ts';
+import type { Removals } from '#storage/removals.ts';
+import type { Store } from '#storage/store.ts';
+import type { ActorRuntime } from '../actors/runtime.ts';
+import type { Cluster } from '../homes/cluster.ts';
+import type { RunDeletion } from '../runs/run-deletion.ts';
+import type { RunRepository } from '../runs/run-repository.ts';
+import type { Environments } from './environments.ts';
+
+/** A plane, such as notebooks or agents, gets this instead of a copy of each part among its options. */
+export interface PlaneContext {
+  readonly config: Config;
+  readonly log: Log;
+  readonly metrics: ServerMetrics;
+  /** Undefined when the settings name no receiver of traces. */
+  readonly tracer: Tracer | undefined;
+  readonly cluster: Cluster;
+  readonly store: Store;
+  readonly runtime: ActorRuntime;
+  readonly removals: Removals;
+}
+
+/** The context of the planes whose sessions carry out runs in environments. */
+export interface RunPlaneContext extends PlaneContext {
+  readonly runs: RunRepository;
+  readonly runDeletion: RunDeletion;
+  readonly environments: Environments;
+}

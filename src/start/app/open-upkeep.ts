@@ -1,0 +1,24 @@
+import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import { unlinkSealed } from '#src/datasource/keys/sealed-connections.ts';
+import { beginBackgroundWork, forwardAudit } from './background-work.ts';
+import type { Planes } from './open-planes.ts';
+
+export type Upkeep = ReturnType<typeof openUpkeep>;
+
+/** Begins the work that nobody waits for: removing deleted workspaces, retention and forwarding the audit. */
+export function openUpkeep(planes: Planes, stack: AsyncDisposableStack) {
+  const { log, identity, runtime, removals, permits, audit, environments } = planes;
+  const workspaceDeletion = identity.openDeletion(removals, {
+    mayBeInUse: (workspaceId) => environments.areInUse(workspaceId),
+    isActive: (workspaceId) => runtime.isActive(workspaceId) || environments.areInUseNow(workspaceId),
+    forget: (workspaceId) => {
+      runtime.eraseWorkspace(workspaceId);
+      permits.forget(workspaceId);
+    },
+    deleted: (workspaceId) => log.info({ workspaceId }, 'a workspace was deleted'),
+    unlink: unlinkSealed,
+  });
+  const auditWarnings = forwardAudit(planes, audit, stack);
+  const retention = beginBackgroundWork(planes, audit, stack);
+  return { workspaceDeletion, retention, warnings: () => [...auditWarnings(), ...retention.warnings] };
+}
