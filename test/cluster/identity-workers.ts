@@ -1,7 +1,7 @@
 /** Two workers of one server, as far as identity goes, each with a store of its own on the same files. */
 import type { TestContext } from 'node:test';
 import type { Principal } from '#src/base/caller/principal.ts';
-import { Secret } from '#src/base/caller/secret.ts';
+import { loadConfig } from '#src/base/config/config.ts';
 import { type IdentityPlane, openIdentity } from '#src/people/auth/open-identity.ts';
 import type { Store } from '#storage/store.ts';
 import { rememberingLog, sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
@@ -24,21 +24,20 @@ export async function openWorkers(
   homeOf: (workspaceId: string) => number,
 ): Promise<[Worker, Worker]> {
   const { store, path } = await temporaryStore(t);
-  const alone = {
-    bootstrapToken: new Secret(TOKEN),
-    bootstrapWorkspace: 'home',
-    tokenMaxAgeDays: 0,
-    signInIdleS: 3600,
-    signInMaxS: 7200,
-    dataDir: path,
-    log: rememberingLog().log,
+  const settings = {
+    TROUPE_BOOTSTRAP_TOKEN: TOKEN,
+    TROUPE_BOOTSTRAP_WORKSPACE: 'home',
+    TROUPE_SIGN_IN_IDLE_S: '3600',
+    TROUPE_SIGN_IN_MAX_S: '7200',
   };
+  const { config } = loadConfig(settings, { cwd: path });
+  const { log } = rememberingLog();
   const workers = testCluster(2, homeOf);
   // The primary does the same before its workers start.
-  await openIdentity({ ...alone, store, cluster: { ...workers[0]!, size: 1 } });
+  await openIdentity({ config, log, store, cluster: { ...workers[0]!, size: 1 } }, path);
   const planes = workers.map(async (cluster): Promise<Worker> => {
     const own = await sharedStore(t, path);
-    const identity = await openIdentity({ ...alone, store: own, cluster });
+    const identity = await openIdentity({ config, log, store: own, cluster }, path);
     let checks = 0;
     const watch = identity.onRevocation(() => {
       checks++;

@@ -93,7 +93,11 @@ export async function startTwoWorkers(
     };
     const peers = new Peers(membership, (topic, error) => faults.push({ topic, error }));
     peers.onFeed((head, press) => {
-      const mirror = new MirroredStream(head, { limitBytes, heartbeats }, press);
+      const mirror = new MirroredStream(
+        head,
+        { limitBytes, heartbeats, budget: undefined, onCutOff: undefined },
+        press,
+      );
       mirrors.push(mirror);
       return mirror;
     });

@@ -22,13 +22,13 @@ import { sentenceOfEnd } from './kernel-ends.ts';
 import { type PageDocument, type PageOptions, pageDocument } from './page-html.ts';
 import { PageHub, type PageHubPorts } from './page-hub.ts';
 import { PAGE_OPERATIONS, type PageAnswer } from './page-requests.ts';
-import type { PageStreamPorts } from './page-stream.ts';
+import type { PageStreams } from './page-stream.ts';
 
 export interface NotebookPagesOptions {
   readonly executions: Executions;
   readonly interruptions: SessionInterruptions;
   readonly files: NotebookFiles;
-  readonly streams: PageStreamPorts;
+  readonly streams: PageStreams;
   readonly installed: () => Installed | undefined;
 }
 

@@ -35,7 +35,7 @@ import {
   lateFrame,
   messageFrames,
   PageStream,
-  type PageStreamPorts,
+  type PageStreams,
   slicedFrame,
 } from './page-stream.ts';
 import { type CodeOfCell, type CodesOfPage, PageWork, type PageWorkPorts } from './page-work.ts';
@@ -116,7 +116,7 @@ type AppOptions = Readonly<Record<string, unknown>>;
 /** The values that marimo's page uses for options that the notebook does not have. */
 const OPTIONS_OF_PAGE: AppOptions = { width: 'medium', auto_download: [], sql_output: 'auto' };
 
-export interface PageHubPorts extends PageWorkPorts, PresencePorts, PageStreamPorts {
+export interface PageHubPorts extends PageWorkPorts, PresencePorts, PageStreams {
   /** Returns whether the workspace has a package with this name already. The next kernel has it then. */
   readonly hasPackage: (name: string) => boolean;
 }

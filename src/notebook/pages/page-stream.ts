@@ -5,7 +5,8 @@ import { Audience } from '#src/runtime/events/audience.ts';
 import { ChunkRing } from '#src/runtime/events/chunk-ring.ts';
 import { type EventSink, HEARTBEAT, type Subscription } from '#src/runtime/events/event-sink.ts';
 import { dataFrame, type LargeFrame, wholeFrame } from '#src/runtime/events/frame.ts';
-import type { Laggard, StreamBudget } from '#src/runtime/events/stream-budget.ts';
+import type { ProcessStreams } from '#src/runtime/events/process-streams.ts';
+import type { Laggard } from '#src/runtime/events/stream-budget.ts';
 import { Subscriber } from '#src/runtime/events/subscriber.ts';
 
 /**
@@ -19,13 +20,8 @@ const MAX_UNMADE_FRAMES = 64;
 /** How long a frame may take that is made at once. */
 const AT_ONCE_MS = 2;
 
-/** The parts of the server that the streams of pages share. */
-export interface PageStreamPorts {
-  /** The budget that memory for lagging pages is charged to. */
-  readonly budget?: StreamBudget | undefined;
-  /** Called for each stream that is cut off. */
-  readonly onCutOff?: ((reason: ResyncReason) => void) | undefined;
-}
+/** The parts of the process that the streams of pages share with all others. Without them, nothing is charged or counted. */
+export type PageStreams = Partial<Pick<ProcessStreams, 'budget' | 'onCutOff'>>;
 
 /**
  * The stream of one page: the state, whose frames are encoded while the browser takes them, then frames in their order. What waits is in
@@ -44,12 +40,13 @@ export class PageStream implements Subscription {
   readonly #unmade = new Set<Promise<Uint8Array>>();
 
   /** `left` is called once, when the stream is over. Nothing is sent before `begin`. */
-  constructor(sink: EventSink, { budget, onCutOff }: PageStreamPorts, left: () => void) {
+  constructor(sink: EventSink, { budget, onCutOff }: PageStreams, left: () => void) {
     this.#sink = sink;
     this.#audience = new Audience({
       ring: this.#ring,
       limitBytes: MAX_LAG_BYTES,
       resumeBytes: 0,
+      heartbeats: undefined,
       budget,
       isEnded: () => false,
       resyncFrame: () => HEARTBEAT, // a page connects again by itself

@@ -14,7 +14,7 @@ import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts'
 import { dataFrame } from '#src/runtime/events/frame.ts';
 import type { ChangeAuthor, LiveNotebook } from '../open/live-notebook.ts';
 import { configOf } from '../saved/document.ts';
-import { PageStream, type PageStreamPorts } from './page-stream.ts';
+import { PageStream, type PageStreams } from './page-stream.ts';
 
 /** How many people are named. */
 export const MAX_PEOPLE = 50;
@@ -28,7 +28,7 @@ const MAX_LOOKED_CHARS = 4096;
 const GATHER_MS = 100;
 
 /** The functions of the server that know more about the notebook. */
-export interface PresencePorts extends PageStreamPorts {
+export interface PresencePorts extends PageStreams {
   /** Returns the name of a member; the id when there is none. */
   readonly nameOf: (userId: string) => string;
   readonly agent: () => Omit<PresentAgent, 'ownerName'> | null;

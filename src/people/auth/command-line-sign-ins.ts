@@ -61,27 +61,25 @@ export type CommandLineOutcome =
       readonly principal: Principal;
     };
 
-export interface CommandLineSignInsOptions {
-  readonly identity: Identity;
-  readonly authenticator: Authenticator;
-  readonly tokens: AccessTokens;
-}
-
 /**
  * Sign-ins of command lines. Call every method that changes something in a shared turn, because several workers decide about the
  * same codes.
  */
 export class CommandLineSignIns {
-  readonly #options: CommandLineSignInsOptions;
+  readonly #identity: Identity;
+  readonly #authenticator: Authenticator;
+  readonly #tokens: AccessTokens;
 
-  constructor(options: CommandLineSignInsOptions) {
-    this.#options = options;
+  constructor(identity: Identity, authenticator: Authenticator, tokens: AccessTokens) {
+    this.#identity = identity;
+    this.#authenticator = authenticator;
+    this.#tokens = tokens;
   }
 
   /** Begins a sign-in. Throws `too_many_attempts` when too many wait. */
   begin({ machine, address }: Asking): BegunCommandLine {
-    const { store } = this.#options.identity;
-    const nowMs = this.#options.identity.nowMs();
+    const { store } = this.#identity;
+    const nowMs = this.#identity.nowMs();
     const network = networkOf(address);
     const waiting = [...store.idsUnder(commandLineSignIns, SYSTEM)].flatMap((id) => {
       const value = store.get(commandLineSignIns, SYSTEM, id);
@@ -133,7 +131,7 @@ export class CommandLineSignIns {
   decide(principal: Principal, code: string, isConfirmed: boolean): void {
     const [id, record] = this.#waiting(code);
     const { tokenId, workspaceId } = principal;
-    this.#options.identity.store.write((tx) => {
+    this.#identity.store.write((tx) => {
       const confirmedBy = isConfirmed ? { tokenId, workspaceId } : null;
       tx.put(commandLineSignIns, { ...record, confirmedBy, isRefused: !isConfirmed }, SYSTEM, id);
       tx.remove(commandLineCodes, SYSTEM, record.codeHash);
@@ -145,7 +143,9 @@ export class CommandLineSignIns {
    * the present rights of the person who confirmed.
    */
   fetch(secret: string): CommandLineOutcome {
-    const { identity, authenticator, tokens } = this.#options;
+    const identity = this.#identity;
+    const authenticator = this.#authenticator;
+    const tokens = this.#tokens;
     const { store } = identity;
     const id = tokenHash(secret);
     const record = store.get(commandLineSignIns, SYSTEM, id);
@@ -177,10 +177,10 @@ export class CommandLineSignIns {
   }
 
   #waiting(code: string): [id: string, record: CommandLineSignIn] {
-    const { store } = this.#options.identity;
+    const { store } = this.#identity;
     const id = store.get(commandLineCodes, SYSTEM, hashOfCode(code));
     const record = id === undefined ? undefined : store.get(commandLineSignIns, SYSTEM, id);
-    const isWaiting = record !== undefined && record.expiresAtMs > this.#options.identity.nowMs();
+    const isWaiting = record !== undefined && record.expiresAtMs > this.#identity.nowMs();
     if (id === undefined || !isWaiting) throw notFound();
     return [id, record];
   }

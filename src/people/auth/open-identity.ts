@@ -2,16 +2,14 @@
 
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { Caller } from '#src/base/caller/principal.ts';
-import type { Secret } from '#src/base/caller/secret.ts';
-import type { Log } from '#src/base/log/log.ts';
-import type { Announce, Cluster } from '#src/runtime/homes/cluster.ts';
-import { SYSTEM } from '#storage/keys.ts';
-import { type Limits, NO_LIMITS } from '#storage/records/workspace-limits.ts';
+import type { Config } from '#src/base/config/config.ts';
+import type { Announce } from '#src/runtime/homes/cluster.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
+import type { Limits } from '#storage/records/workspace-limits.ts';
 import type { Removals } from '#storage/removals.ts';
-import type { Store } from '#storage/store.ts';
 import { Authenticator } from './authenticator.ts';
 import { type Bootstrapped, bootstrap } from './bootstrap.ts';
-import { BrowserSessions, type SessionLifetimes } from './browser-sessions.ts';
+import { BrowserSessions } from './browser-sessions.ts';
 import { CommandLineSignIns } from './command-line-sign-ins.ts';
 import { EventTickets } from './event-tickets.ts';
 import { ExpiryAlarm } from './expiry-alarm.ts';
@@ -28,18 +26,7 @@ import { WorkspaceDeletion, type WorkspaceOccupants } from './workspace-deletion
 import { WorkspaceLimits } from './workspace-limits.ts';
 import { Workspaces } from './workspaces.ts';
 
-export interface IdentityPlaneOptions extends SessionLifetimes {
-  readonly store: Store;
-  readonly cluster: Cluster;
-  readonly log: Pick<Log, 'error' | 'warn' | 'info'>;
-  readonly dataDir: string;
-  readonly bootstrapToken: Secret | undefined;
-  readonly bootstrapWorkspace: string | undefined;
-  /** The longest life of a new access token; 0: no limit. */
-  readonly tokenMaxAgeDays: number;
-  /** The limits of workspaces for which the operator has set none; absent: there are none. */
-  readonly limits?: Limits;
-}
+type IdentityContext = Pick<PlaneContext, 'config' | 'store' | 'cluster' | 'log'>;
 
 export interface IdentityPlane {
   readonly authenticator: Authenticator;
@@ -82,8 +69,9 @@ export interface IdentityPlane {
  * Resolves once an empty store has its first workspace, owner and token. In a server with several workers these exist
  * before the workers start.
  */
-export async function openIdentity(options: IdentityPlaneOptions): Promise<IdentityPlane> {
-  const { store, cluster, log, dataDir, bootstrapToken, bootstrapWorkspace } = options;
+export async function openIdentity(context: IdentityContext, dataDir: string): Promise<IdentityPlane> {
+  const { config, store, cluster, log } = context;
+  const { bootstrapToken, bootstrapWorkspace } = config;
   const onFault = (error: unknown) =>
     log.error({ err: error }, 'open streams and requests could not be checked after rights have changed');
   const identity = new Identity(store, Date.now, cluster, onFault);
@@ -94,36 +82,26 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
   const authenticator = new Authenticator(identity);
   const workspaces = new Workspaces(identity);
   const members = new Members(identity);
-  const sessions = new BrowserSessions(identity, options);
-  const tokens = new AccessTokens(identity, options.tokenMaxAgeDays);
+  const sessions = new BrowserSessions(identity, config);
+  const tokens = new AccessTokens(identity, config.tokenMaxAgeDays);
   return {
     authenticator,
     members,
     workspaces,
-    limits: new WorkspaceLimits(identity, cluster, options.limits ?? NO_LIMITS),
+    limits: new WorkspaceLimits(identity, cluster, limitsIn(config)),
     openDeletion: (removals, occupants) =>
-      new WorkspaceDeletion({ identity, cluster, workspaces, removals }, occupants),
+      new WorkspaceDeletion(workspaces, { cluster, removals }, occupants),
     tokens,
-    commandLines: new CommandLineSignIns({ identity, authenticator, tokens }),
+    commandLines: new CommandLineSignIns(identity, authenticator, tokens),
     ownAccounts: new OwnAccounts(identity),
     sessions,
     openProvider(settings, vault, keys, stack) {
       const provider = IdentityProvider.of(settings);
       if (provider === undefined) return undefined;
       const accounts = new ProviderAccounts({ identity, members, vault, settings });
-      stack.use(
-        new ProviderChecks({
-          identity,
-          provider,
-          accounts,
-          everyMs: settings.oidcCheckS * 1000,
-          isResponsible: () => cluster.owns(SYSTEM),
-          onFault: (error) =>
-            log.warn({ err: error }, 'the identity provider could not be asked about a person'),
-          onGone: (userId) => log.info({ userId }, 'a person is gone at the identity provider'),
-        }),
-      );
-      return new ProviderSignIn({ identity, provider, accounts, sessions, keys });
+      const parts = { identity, provider, accounts };
+      stack.use(new ProviderChecks(parts, context));
+      return new ProviderSignIn(parts, sessions, keys);
     },
     tickets: new EventTickets(authenticator),
     bootstrapped,
@@ -139,5 +117,18 @@ export async function openIdentity(options: IdentityPlaneOptions): Promise<Ident
       authenticator.onExpiring = (ms) => alarm.add(ms);
       return alarm;
     },
+  };
+}
+
+/** Returns the limits of workspaces for which the operator has set none. */
+function limitsIn(config: Config): Limits {
+  return {
+    sessions: config.workspaceMaxSessions,
+    runs: config.workspaceMaxRuns,
+    streams: config.workspaceMaxSubscribers,
+    filesMb: config.workspaceFilesMb,
+    files: config.workspaceMaxFiles,
+    sessionsPerUser: config.userMaxSessions,
+    runsPerUser: config.userMaxRuns,
   };
 }

@@ -12,7 +12,7 @@
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Cluster } from '#src/runtime/homes/cluster.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { type Key, SYSTEM } from '#storage/keys.ts';
 import {
   memberRecords,
@@ -20,22 +20,14 @@ import {
   workspaceRecords,
   workspaceTokens,
 } from '#storage/records/identity.ts';
-import { type Removals, removalOf, WORKSPACE } from '#storage/removals.ts';
+import { removalOf, WORKSPACE } from '#storage/removals.ts';
 import type { Transaction } from '#storage/transaction.ts';
-import type { Identity } from './identity.ts';
 import { roleTooLow } from './permissions.ts';
 import { removeToken } from './tokens.ts';
 import type { Workspaces } from './workspaces.ts';
 
 /** The most records that one commit removes. */
 const MAX_RECORDS = 200;
-
-export interface WorkspaceDeletionOptions {
-  readonly identity: Identity;
-  readonly cluster: Pick<Cluster, 'haveOthersAct' | 'onAsked'>;
-  readonly workspaces: Workspaces;
-  readonly removals: Removals;
-}
 
 /** The part of other planes in the deletion of a workspace. */
 export interface WorkspaceOccupants {
@@ -51,16 +43,21 @@ export interface WorkspaceOccupants {
   unlink(tx: Transaction, key: Key): void;
 }
 
+type DeletionContext = Pick<PlaneContext, 'cluster' | 'removals'>;
+
 export class WorkspaceDeletion {
-  readonly #options: WorkspaceDeletionOptions;
+  readonly #workspaces: Workspaces;
+  readonly #context: DeletionContext;
   readonly #occupants: WorkspaceOccupants;
   /** Deleted workspaces that no worker has in memory any more. */
   readonly #forgotten = new Set<string>();
 
-  constructor(options: WorkspaceDeletionOptions, occupants: WorkspaceOccupants) {
-    this.#options = options;
+  constructor(workspaces: Workspaces, context: DeletionContext, occupants: WorkspaceOccupants) {
+    this.#workspaces = workspaces;
+    this.#context = context;
     this.#occupants = occupants;
-    const { identity, cluster, removals } = options;
+    const { identity } = workspaces;
+    const { cluster, removals } = context;
     removals.define(WORKSPACE, (workspaceId) => this.#removeSome(workspaceId));
     cluster.onAsked('workspace-deleted', async (workspaceId) => {
       identity.store.refresh();
@@ -81,7 +78,8 @@ export class WorkspaceDeletion {
    * and `workspace_in_use` while something runs in it.
    */
   delete(principal: Principal, id: string): void {
-    const { identity, removals } = this.#options;
+    const { removals } = this.#context;
+    const identity = this.#workspaces.identity;
     const workspaceId = id as WorkspaceId;
     this.#check(principal, id); // checked again, because the workspace may have been deleted since `prepare`
     if (this.#occupants.isActive(workspaceId)) throw inUse();
@@ -95,7 +93,8 @@ export class WorkspaceDeletion {
   }
 
   #check(principal: Principal, id: string): void {
-    const { identity, workspaces } = this.#options;
+    const identity = this.#workspaces.identity;
+    const workspaces = this.#workspaces;
     const { userId } = principal;
     workspaces.read(principal, id);
     const role = identity.store.get(memberRecords, id, userId)?.role ?? 'viewer';
@@ -110,7 +109,7 @@ export class WorkspaceDeletion {
 
   /** First every worker forgets the workspace, because the worker that deleted it may have died before it asked them. */
   #removeSome(workspaceId: string): boolean | Promise<boolean> {
-    const { store } = this.#options.identity;
+    const { store } = this.#workspaces.identity;
     if (!this.#forgotten.has(workspaceId)) return this.#haveOthersForget(workspaceId);
     const keys = [...store.listPartition(workspaceId, MAX_RECORDS)];
     store.write((tx) => {
@@ -122,7 +121,7 @@ export class WorkspaceDeletion {
   }
 
   async #haveOthersForget(workspaceId: string): Promise<false> {
-    const { cluster } = this.#options;
+    const { cluster } = this.#context;
     if (!(await cluster.haveOthersAct('workspace-deleted', workspaceId)))
       throw new Error('A worker could not take a deleted workspace out of memory.');
     this.#forgotten.add(workspaceId);

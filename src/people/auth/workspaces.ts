@@ -19,24 +19,24 @@ import type { Identity } from './identity.ts';
 
 /** Workspaces: creating them, and finding those that a caller can enter. */
 export class Workspaces {
-  readonly #identity: Identity;
+  readonly identity: Identity;
 
   constructor(identity: Identity) {
-    this.#identity = identity;
+    this.identity = identity;
   }
 
   /** Creates a workspace that the caller owns. Throws `missing_scope` for a bound token, which could not enter it. */
   create(principal: Principal, name: string): Workspace {
     this.checkCreation(principal);
     const id = this.#newId(principal.userId);
-    const createdAt = this.#identity.timestamp();
-    this.#identity.write((tx) => putWorkspace(tx, { id, name, createdAt, ownerId: principal.userId }));
+    const createdAt = this.identity.timestamp();
+    this.identity.write((tx) => putWorkspace(tx, { id, name, createdAt, ownerId: principal.userId }));
     return { id, name, createdAt };
   }
 
   /** Throws `missing_scope` for a bound token. */
   checkCreation(principal: Principal): void {
-    const record = this.#identity.store.get(accessTokenRecords, SYSTEM, principal.tokenId);
+    const record = this.identity.store.get(accessTokenRecords, SYSTEM, principal.tokenId);
     if (record === undefined || isUnbound(record)) return;
     throw new AppError(
       'missing_scope',
@@ -56,7 +56,7 @@ export class Workspaces {
   /** Returns a page of the workspaces that the caller can enter with this token, by id. */
   list(principal: Principal, { after, limit }: PageRequest): Listing<Workspace> {
     checkCursor(after, isPlausibleId);
-    const { store } = this.#identity;
+    const { store } = this.identity;
     const entries = store.list(userWorkspaces, SYSTEM, [principal.userId], pageOf({ after }));
     return listingOf(entries, limit, (_, id) =>
       this.#isVisible(principal, id) ? this.#load(id) : undefined,
@@ -66,22 +66,22 @@ export class Workspaces {
   /** Workspaces are created in several workers, and listed together. */
   #newId(userId: string): WorkspaceId {
     const list = { kind: userWorkspaces, partition: SYSTEM, prefix: [userId] };
-    return newListedId(this.#identity.store, 'workspace', [list]);
+    return newListedId(this.identity.store, 'workspace', [list]);
   }
 
   #load(id: string): Workspace | undefined {
-    const record = this.#identity.store.get(workspaceRecords, id);
+    const record = this.identity.store.get(workspaceRecords, id);
     return record === undefined ? undefined : { id, name: record.name, createdAt: record.createdAt };
   }
 
   #isVisible(principal: Principal, id: string): boolean {
     const bound = this.#boundTo(principal);
     if (bound !== null && bound !== id) return false;
-    return this.#identity.store.get(memberRecords, id, principal.userId) !== undefined;
+    return this.identity.store.get(memberRecords, id, principal.userId) !== undefined;
   }
 
   #boundTo({ tokenId }: Principal): string | null {
-    return this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId)?.workspaceId ?? null;
+    return this.identity.store.get(accessTokenRecords, SYSTEM, tokenId)?.workspaceId ?? null;
   }
 }
 

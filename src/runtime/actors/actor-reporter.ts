@@ -5,6 +5,7 @@
  */
 import { Pace } from '#src/base/time/pace.ts';
 import type { ActorStreamEnvelope } from '#src/contract/wire/actor.ts';
+import type { Store } from '#storage/store.ts';
 import { ActorChanges, type JoinedChange } from './actor-changes.ts';
 import { envelopeOf } from './actor-envelope.ts';
 import { type ActorInterest, concerns } from './actor-interest.ts';
@@ -24,13 +25,8 @@ export interface ActorReports {
   readonly isIncomplete: boolean;
 }
 
-export interface ActorReporterOptions {
-  readonly watch: Pick<ActorWatch, 'add'>;
-  /** Resolves once all decisions so far are on disk; undefined when they are. */
-  readonly durable: () => Promise<void> | undefined;
-  /** Resolves with true once the other worker has accepted the reports, with false if it refused them. */
-  readonly send: (worker: number, reports: ActorReports) => Promise<boolean>;
-}
+/** Resolves with true once the other worker has accepted the reports, with false if it refused them. */
+type SendReports = (worker: number, reports: ActorReports) => Promise<boolean>;
 
 export const REPORT_GAP_MS = 100;
 /** The most events that wait for one worker; further ones are dropped. */
@@ -45,12 +41,16 @@ interface Follower {
 }
 
 export class ActorReporter implements Disposable {
-  readonly #options: ActorReporterOptions;
+  readonly #watch: Pick<ActorWatch, 'add'>;
+  readonly #store: Pick<Store, 'durable'>;
+  readonly #reportTo: SendReports;
   readonly #followers = new Map<number, Follower>();
   #stopWatching: (() => void) | undefined;
 
-  constructor(options: ActorReporterOptions) {
-    this.#options = options;
+  constructor(watch: Pick<ActorWatch, 'add'>, store: Pick<Store, 'durable'>, send: SendReports) {
+    this.#watch = watch;
+    this.#store = store;
+    this.#reportTo = send;
   }
 
   /** Reports events of these actors to the worker from now on. Replaces the earlier selection. */
@@ -62,7 +62,7 @@ export class ActorReporter implements Disposable {
       const pace = new Pace(REPORT_GAP_MS, () => this.#report(worker, follower));
       const follower: Follower = { interests, changes: new ActorChanges(), pace, isIncomplete: false };
       this.#followers.set(worker, follower);
-      this.#stopWatching ??= this.#options.watch.add((change) => this.#note(change));
+      this.#stopWatching ??= this.#watch.add((change) => this.#note(change));
     }
   }
 
@@ -106,8 +106,8 @@ export class ActorReporter implements Disposable {
   }
 
   async #send(worker: number, reports: ActorReports): Promise<boolean> {
-    await this.#options.durable();
-    return this.#options.send(worker, reports);
+    await this.#store.durable();
+    return this.#reportTo(worker, reports);
   }
 
   [Symbol.dispose](): void {

@@ -4,28 +4,22 @@ import { Backpressure } from './backpressure.ts';
 import type { ChunkRing } from './chunk-ring.ts';
 import { type FeedHead, type FeedLink, HEARTBEAT, type Relay, type Subscription } from './event-sink.ts';
 import { Feed, Feeds } from './feed.ts';
-import type { Heartbeats, HeartbeatTarget } from './heartbeats.ts';
+import type { HeartbeatTarget } from './heartbeats.ts';
 import { Listeners } from './listeners.ts';
-import type { ChargedStream, Laggard, StreamBudget } from './stream-budget.ts';
+import type { ProcessStreams } from './process-streams.ts';
+import type { ChargedStream, Laggard } from './stream-budget.ts';
 import type { Subscriber } from './subscriber.ts';
 
-export interface AudienceOptions {
+export interface AudienceOptions extends ProcessStreams {
   readonly ring: ChunkRing;
-  /** The limits of a subscriber's lag. */
-  readonly limitBytes: number;
   /** The bytes kept in the ring for subscribers that come back with a `Last-Event-ID`. */
   readonly resumeBytes: number;
-  readonly heartbeats?: Heartbeats | undefined;
-  /** The budget that memory for lagging subscribers is charged to. */
-  readonly budget?: StreamBudget | undefined;
   /** Returns the bytes of events that wait for a commit and are not in the ring yet. */
   readonly gatedBytes?: () => number;
   /** Whether the last event of the stream is in the ring. */
   readonly isEnded: () => boolean;
   /** Returns the frame that says why a subscriber is cut off. */
   readonly resyncFrame: (reason: ResyncReason) => Uint8Array;
-  /** Called for each subscriber that is cut off. */
-  readonly onCutOff?: ((reason: ResyncReason) => void) | undefined;
   /** Returns the description of the stream for another process. Absent when no subscriber is in another process. */
   readonly feedHead?: () => Omit<FeedHead, 'firstIndex' | 'observes'>;
 }

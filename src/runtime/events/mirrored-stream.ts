@@ -2,25 +2,14 @@
  * A stream of another process, for the subscribers that are clients of this one. That process sends each subscriber its opening.
  * Live events arrive over one feed and are distributed here by the usual rules of a stream.
  */
+
 import type { ResyncReason } from '#src/contract/wire/shape.ts';
 import { Audience } from './audience.ts';
 import { ChunkRing } from './chunk-ring.ts';
 import type { EventSink, FeedHead, Subscription } from './event-sink.ts';
 import { encodeFrame, lastIdOf, PIECE_BYTES } from './frame.ts';
-import type { Heartbeats } from './heartbeats.ts';
-import type { StreamBudget } from './stream-budget.ts';
+import type { ProcessStreams } from './process-streams.ts';
 import { Subscriber } from './subscriber.ts';
-
-/** The options that all streams of a process share. */
-export interface MirrorOptions {
-  /** The limits of a subscriber's lag. */
-  readonly limitBytes: number;
-  readonly heartbeats?: Heartbeats | undefined;
-  /** The budget that memory for lagging subscribers is charged to. */
-  readonly budget?: StreamBudget;
-  /** Called for each subscriber that is cut off. */
-  readonly onCutOff?: (reason: ResyncReason) => void;
-}
 
 export class MirroredStream {
   readonly #observes: boolean;
@@ -30,12 +19,12 @@ export class MirroredStream {
   #isEnded = false;
 
   /** `press` asks the process of the stream to pause the producer, or to let it continue. */
-  constructor(head: FeedHead, options: MirrorOptions, press: (isPressed: boolean) => void) {
+  constructor(head: FeedHead, streams: ProcessStreams, press: (isPressed: boolean) => void) {
     this.#observes = head.observes;
     this.#lastId = head.lastId;
     this.#ring = new ChunkRing(head.firstIndex);
     this.#audience = new Audience({
-      ...options,
+      ...streams,
       ring: this.#ring,
       resumeBytes: 0, // the original stream itself replays missed events
       isEnded: () => this.#isEnded,

@@ -29,24 +29,16 @@ import { ChunkRing } from './chunk-ring.ts';
 import { CommitGate } from './commit-gate.ts';
 import type { EventSink, Subscription } from './event-sink.ts';
 import { encodeFrame, type Frameable, frameOf, type LargeFrame, PIECE_BYTES, wholeFrame } from './frame.ts';
-import type { Heartbeats } from './heartbeats.ts';
-import type { StreamBudget } from './stream-budget.ts';
+import type { ProcessStreams } from './process-streams.ts';
 import { Subscriber } from './subscriber.ts';
 
-export interface PublishedStreamOptions<Event extends Frameable> {
+export interface PublishedStreamOptions<Event extends Frameable> extends Partial<ProcessStreams> {
   /** The event that a new subscriber gets after the state. */
   readonly replayed: Event;
   /** Returns the event that makes a subscriber connect again. */
   readonly resync: (reason: ResyncReason) => Event;
-  /** The limits of a subscriber's lag. */
-  readonly limitBytes?: number;
   /** The share of the limit kept for subscribers that come back with a `Last-Event-ID`. Default: an eighth. */
   readonly resumeShare?: number | undefined;
-  readonly heartbeats?: Heartbeats;
-  /** The budget that memory for lagging subscribers is charged to. */
-  readonly budget?: StreamBudget;
-  /** Called for each subscriber that is cut off. */
-  readonly onCutOff?: (reason: ResyncReason) => void;
 }
 
 export interface SubscribeOptions<Event> {

@@ -5,12 +5,6 @@ const MAX_KEPT_BYTES = 16 * 2 ** 20;
 /** The approximate memory of a stream in addition to its events. */
 const STREAM_BYTES = 4096;
 
-export interface KeptStreamsOptions {
-  /** Called when a stream is not kept any more, because its time is over or there are too many. */
-  readonly dropped: (key: string) => void;
-  readonly maxBytes?: number;
-}
-
 interface KeptStream {
   readonly bytes: number;
   readonly timer: NodeJS.Timeout;
@@ -24,7 +18,8 @@ export class KeptStreams {
   readonly #kept = new Map<string, KeptStream>();
   #bytes = 0;
 
-  constructor({ dropped, maxBytes = MAX_KEPT_BYTES }: KeptStreamsOptions) {
+  /** `dropped` is called when a stream is not kept any more, because its time is over or there are too many. */
+  constructor(dropped: (key: string) => void, maxBytes = MAX_KEPT_BYTES) {
     this.#dropped = dropped;
     this.#maxBytes = maxBytes;
   }

@@ -42,7 +42,7 @@ export abstract class LiveSessions<Live extends LiveSession> {
   readonly #owns: OwnsSession;
   readonly #live = new Map<string, Live>();
   readonly #parked = new Map<string, ParkedStream>();
-  readonly #kept = new KeptStreams({ dropped: (key) => this.#unparkUnfollowed(key) });
+  readonly #kept = new KeptStreams((key) => this.#unparkUnfollowed(key));
 
   constructor(makeStream: StreamMaker, owns: OwnsSession = () => true) {
     this.#makeStream = makeStream;

@@ -51,22 +51,7 @@ export async function openGround(options: AppOptions, stack: AsyncDisposableStac
   stack.use(directory);
   const storage = await openStorage({ config, directory, log, cluster, onFatal }, stack);
   const { store } = storage;
-  const identity = await openIdentity({
-    ...config,
-    store,
-    cluster,
-    log,
-    dataDir: directory.root,
-    limits: {
-      sessions: config.workspaceMaxSessions,
-      runs: config.workspaceMaxRuns,
-      streams: config.workspaceMaxSubscribers,
-      filesMb: config.workspaceFilesMb,
-      files: config.workspaceMaxFiles,
-      sessionsPerUser: config.userMaxSessions,
-      runsPerUser: config.userMaxRuns,
-    },
-  });
+  const identity = await openIdentity({ config, store, cluster, log }, directory.root);
   const openRequests = new OpenRequests(log);
   stack.use(
     identity.onRevocation((isRevoked) => {

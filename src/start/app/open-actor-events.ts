@@ -38,11 +38,11 @@ export function openActorEvents(
     }),
   );
   const reporter = stack.use(
-    new ActorReporter({
-      watch: runtime.watch,
-      durable,
-      send: async (worker, reports) => (await cluster.ask(worker, 'actor-reports', reports)) === true,
-    }),
+    new ActorReporter(
+      runtime.watch,
+      store,
+      async (worker, reports) => (await cluster.ask(worker, 'actor-reports', reports)) === true,
+    ),
   );
   cluster.onAsked('follow-actors', (payload) => {
     const { worker, incarnation, interests } = payload as Following;

@@ -1,7 +1,7 @@
 import type { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
 import { FrontEndFiles } from '#src/notebook/pages/front-end-files.ts';
 import { NotebookPages } from '#src/notebook/pages/notebook-pages.ts';
-import type { PageStreamPorts } from '#src/notebook/pages/page-stream.ts';
+import type { PageStreams } from '#src/notebook/pages/page-stream.ts';
 import { CodeCalls } from '#src/notebook/requests/code-calls.ts';
 import { ElementCalls } from '#src/notebook/requests/element-calls.ts';
 import { Executions, type HintOf } from '#src/notebook/requests/executions.ts';
@@ -14,7 +14,7 @@ import type { NotebookFiles } from '#src/notebook/saved/notebook-files.ts';
 
 export interface NotebookRequestsOptions {
   readonly files: NotebookFiles;
-  readonly streams: PageStreamPorts;
+  readonly streams: PageStreams;
   readonly host: KernelHost;
   /** Returns advice on an error of a run. */
   readonly hint: HintOf;

@@ -6,12 +6,13 @@ import type { MirrorMaker } from '#src/cluster/peers/feeds.ts';
 import type { ActorStreamEnvelope } from '#src/contract/wire/actor.ts';
 import type { ServerStreamEnvelope } from '#src/contract/wire/server.ts';
 import type { ResyncReason } from '#src/contract/wire/shape.ts';
-import type { PageStreamPorts } from '#src/notebook/pages/page-stream.ts';
+import type { PageStreams } from '#src/notebook/pages/page-stream.ts';
 import type { ServerStream } from '#src/operate/operators/server-events.ts';
 import type { ActorEvents } from '#src/runtime/actors/actor-events.ts';
 import type { ActorReporter } from '#src/runtime/actors/actor-reporter.ts';
 import { Heartbeats } from '#src/runtime/events/heartbeats.ts';
 import { MirroredStream } from '#src/runtime/events/mirrored-stream.ts';
+import type { ProcessStreams } from '#src/runtime/events/process-streams.ts';
 import { PublishedStream } from '#src/runtime/events/published-stream.ts';
 import { SessionStream } from '#src/runtime/events/session-stream.ts';
 import { StreamBudget } from '#src/runtime/events/stream-budget.ts';
@@ -35,7 +36,7 @@ export interface Streams {
   /** Reports to other workers the actors that are followed there. */
   readonly actorReporter: ActorReporter;
   /** What the streams of pages in browsers share with all others. */
-  readonly pageStreams: PageStreamPorts;
+  readonly pageStreams: PageStreams;
   /** Carries the load of the server. */
   readonly serverStream: ServerStream;
 }
@@ -46,7 +47,7 @@ export function openStreams(
   stack: AsyncDisposableStack,
 ): Streams {
   const { config, cluster, metrics } = context;
-  const options = {
+  const options: ProcessStreams = {
     limitBytes: config.subscriberBufferBytes,
     heartbeats: stack.use(new Heartbeats(config.heartbeatS * 1000)),
     budget: new StreamBudget((config.streamMemoryMb * MIB) / cluster.size),

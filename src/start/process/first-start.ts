@@ -26,16 +26,13 @@ export async function prepareStore({ config, directory, log }: ProcessContext): 
       },
       stack,
     );
-    const { bootstrapped } = await openIdentity({
-      ...config,
-      store: storage.store,
-      cluster: ALONE,
-      log,
-      dataDir: directory.root,
-    });
+    const identity = await openIdentity(
+      { config, store: storage.store, cluster: ALONE, log },
+      directory.root,
+    );
     await KeyringStore.open(storage.store, config.keyringFile);
     await storage.store.durable();
-    return bootstrapped;
+    return identity.bootstrapped;
   } finally {
     await stack[Symbol.asyncDispose]();
   }

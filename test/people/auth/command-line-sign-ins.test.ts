@@ -11,7 +11,7 @@ const asking = (address = '192.0.2.1') => ({ machine: 'ada@laptop', address });
 
 test('a code is valid for ten minutes, and an expired one makes room for others', async (t) => {
   const { identity, authenticator, tokens, owner, clock } = await openIdentity(t);
-  const signIns = new CommandLineSignIns({ identity, authenticator, tokens });
+  const signIns = new CommandLineSignIns(identity, authenticator, tokens);
   const { secret, code } = signIns.begin(asking());
   clock.ms += TEN_MINUTES_MS - 1;
   assert.equal(signIns.read(code).machine, 'ada@laptop');
@@ -29,7 +29,7 @@ test('a code is valid for ten minutes, and an expired one makes room for others'
 
 test('a confirmation that is fetched too late creates no token', async (t) => {
   const { identity, authenticator, tokens, owner, clock } = await openIdentity(t);
-  const signIns = new CommandLineSignIns({ identity, authenticator, tokens });
+  const signIns = new CommandLineSignIns(identity, authenticator, tokens);
   const { secret, code } = signIns.begin(asking());
   signIns.decide(owner, code, true);
   clock.ms += TEN_MINUTES_MS;
@@ -38,14 +38,14 @@ test('a confirmation that is fetched too late creates no token', async (t) => {
 
 test('at most a thousand command lines wait at once, over all addresses', async (t) => {
   const { identity, authenticator, tokens } = await openIdentity(t);
-  const signIns = new CommandLineSignIns({ identity, authenticator, tokens });
+  const signIns = new CommandLineSignIns(identity, authenticator, tokens);
   for (let i = 0; i < 1000; i++) signIns.begin(asking(`198.51.${Math.floor(i / 250)}.${i % 250}`));
   assert.throws(() => signIns.begin(asking('203.0.113.1')), isCode('too_many_attempts'));
 });
 
 test("the token has the person's scopes for a workspace, and expires after 90 days", async (t) => {
   const { identity, authenticator, tokens, owner, join, clock } = await openIdentity(t);
-  const signIns = new CommandLineSignIns({ identity, authenticator, tokens });
+  const signIns = new CommandLineSignIns(identity, authenticator, tokens);
   const reader = join('reader', 'viewer', ['datasource:read']);
   const made = (principal: typeof owner) => {
     const { secret, code } = signIns.begin(asking());
@@ -62,7 +62,7 @@ test("the token has the person's scopes for a workspace, and expires after 90 da
 test('where tokens live for thirty days at most, so does the token of a command line', async (t) => {
   const { identity, authenticator, owner, clock } = await openIdentity(t);
   const tokens = new AccessTokens(identity, 30);
-  const signIns = new CommandLineSignIns({ identity, authenticator, tokens });
+  const signIns = new CommandLineSignIns(identity, authenticator, tokens);
   const { secret, code } = signIns.begin(asking());
   signIns.decide(owner, code, true);
   const outcome = signIns.fetch(secret);

@@ -14,7 +14,7 @@ import { damage } from '#test/support/store/damage.ts';
 import { openIdentity } from './identity-fixture.ts';
 
 test('nothing is left of a deleted workspace, even if one of its tokens and connections is damaged', async (t) => {
-  const { store, identity, workspaces, tokens, members, owner, enter, dataDir } = await openIdentity(t);
+  const { store, workspaces, tokens, members, owner, enter, dataDir } = await openIdentity(t);
   const { id } = workspaces.create(owner, 'another one');
   const principal = enter('bootstrap-token-of-the-tests', id);
   members.add(principal.workspaceId, 'bob', { role: 'editor' });
@@ -32,7 +32,8 @@ test('nothing is left of a deleted workspace, even if one of its tokens and conn
 
   const removals = new Removals(store, (error) => assert.ifError(error));
   const deletion = new WorkspaceDeletion(
-    { identity, cluster: ALONE, workspaces, removals },
+    workspaces,
+    { cluster: ALONE, removals },
     { mayBeInUse: async () => false, isActive: () => false, forget() {}, deleted() {}, unlink: unlinkSealed },
   );
   deletion.delete(owner, id);

@@ -13,11 +13,12 @@ import { openIdentity } from './identity-fixture.ts';
 /** The identity fixture in a real server that has only the routes of identity. */
 export async function serveIdentity(t: TestContext) {
   const fixture = await openIdentity(t);
-  const { authenticator, store, identity, workspaces, members, tokens } = fixture;
+  const { authenticator, store, workspaces, members, tokens } = fixture;
   const removals = new Removals(store, (error) => assert.ifError(error));
   t.after(() => removals[Symbol.dispose]());
   const deletion = new WorkspaceDeletion(
-    { identity, cluster: ALONE, workspaces, removals },
+    workspaces,
+    { cluster: ALONE, removals },
     {
       mayBeInUse: async () => false,
       isActive: () => false,

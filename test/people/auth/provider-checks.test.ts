@@ -5,7 +5,11 @@ import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import { Secret } from '#src/base/caller/secret.ts';
 import { IdentityProvider, ProviderFailure } from '#src/people/auth/provider/identity-provider.ts';
-import { ProviderChecks, type ProviderChecksOptions } from '#src/people/auth/provider/provider-checks.ts';
+import { ProviderChecks } from '#src/people/auth/provider/provider-checks.ts';
+import type { ProviderContext } from '#src/people/auth/provider/provider-context.ts';
+import { ALONE } from '#src/runtime/homes/cluster.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
+import { testContext } from '#test/support/test-context.ts';
 
 const EVERY_MS = 30_000;
 
@@ -14,7 +18,7 @@ function begin(checkedAtMs: Record<string, number>, renew: (subject: string) => 
   const asked: string[] = [];
   const clock = { nowMs: 1_000_000 };
   const account = (subject: string) => ({ subject, isActive: true, checkedAtMs: checkedAtMs[subject] ?? 0 });
-  const checks = new ProviderChecks({
+  const parts = testContext<ProviderContext>({
     identity: {
       nowMs: () => clock.nowMs,
       store: { refresh() {}, decide: (decision: () => void) => decision() },
@@ -34,11 +38,13 @@ function begin(checkedAtMs: Record<string, number>, renew: (subject: string) => 
         checkedAtMs[userId] = clock.nowMs;
       },
     },
-    everyMs: EVERY_MS,
-    isResponsible: () => true,
-    onFault() {},
-    onGone() {},
-  } as unknown as ProviderChecksOptions);
+  });
+  const context = testContext<PlaneContext>({
+    config: { oidcCheckS: EVERY_MS / 1000 },
+    cluster: ALONE,
+    log: { info() {}, warn() {} },
+  });
+  const checks = new ProviderChecks(parts, context);
   return { checks, asked, clock };
 }
 

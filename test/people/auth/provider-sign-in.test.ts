@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { ProviderSignIn, type ProviderSignInOptions } from '#src/people/auth/provider/provider-sign-in.ts';
+import type { BrowserSessions } from '#src/people/auth/browser-sessions.ts';
+import type { IdentityProvider } from '#src/people/auth/provider/identity-provider.ts';
+import type { ProviderContext } from '#src/people/auth/provider/provider-context.ts';
+import { ProviderSignIn } from '#src/people/auth/provider/provider-sign-in.ts';
+import { testContext } from '#test/support/test-context.ts';
 
 const CALLBACK = new URL('http://localhost/sign-in/callback');
 const ATTEMPT = { state: 's', nonce: 'n', verifier: 'v' };
@@ -8,16 +12,14 @@ const ATTEMPT = { state: 's', nonce: 'n', verifier: 'v' };
 test('answers from one address leave places at the identity provider for answers from others', async () => {
   const asked: string[] = [];
   const waiting: Promise<unknown>[] = [];
-  const provider: Partial<ProviderSignInOptions['provider']> = {
+  const provider: Partial<IdentityProvider> = {
     complete: ({ hash }) => {
       asked.push(hash);
       return new Promise(() => undefined); // the provider is slow
     },
   };
-  const signIn = new ProviderSignIn({
-    provider,
-    keys: () => ({ active: 'k1', keys: new Map() }),
-  } as unknown as ProviderSignInOptions);
+  const parts = testContext<ProviderContext>({ provider, identity: {}, accounts: {} });
+  const signIn = new ProviderSignIn(parts, {} as BrowserSessions, () => ({ active: 'k1', keys: new Map() }));
   const answer = (client: string) =>
     signIn.complete(new URL(`#${client}`, CALLBACK), ATTEMPT, client, () => undefined);
   let refused = 0;

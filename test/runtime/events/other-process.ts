@@ -26,6 +26,8 @@ export class OtherProcess implements FeedLink {
   open(head: FeedHead, controls: FeedControls): FeedChannel {
     const options = {
       limitBytes: this.#limitBytes,
+      heartbeats: undefined,
+      budget: undefined,
       onCutOff: (reason: ResyncReason) => void this.cutOffs.push(reason),
     };
     const mirror = new MirroredStream(head, options, (isPressed) => controls.press(isPressed));

@@ -4,7 +4,7 @@ import { KeptStreams } from '#src/runtime/sessions/kept-streams.ts';
 
 test('the streams that were kept first are dropped when all of them take too many bytes', () => {
   const dropped: string[] = [];
-  const kept = new KeptStreams({ dropped: (key) => dropped.push(key), maxBytes: 100_000 });
+  const kept = new KeptStreams((key) => dropped.push(key), 100_000);
   for (const key of ['a', 'b', 'c']) kept.add(key, 30_000); // each takes some bytes in addition to its events
   assert.deepEqual(dropped, ['a']);
   kept.add('b', 30_000); // is now the newest

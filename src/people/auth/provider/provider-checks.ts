@@ -3,28 +3,20 @@
  * removed, from a group or altogether, lose their access here within a minute. One worker of a server does this.
  */
 import { unawaited } from '#src/base/async/unawaited.ts';
-import type { Identity } from '../identity.ts';
-import { type IdentityProvider, PersonGone, ProviderFailure } from './identity-provider.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { PersonGone, ProviderFailure } from './identity-provider.ts';
 import type { ProviderAccounts } from './provider-accounts.ts';
-
-export interface ProviderChecksOptions {
-  readonly identity: Identity;
-  readonly provider: IdentityProvider;
-  readonly accounts: ProviderAccounts;
-  /** A person is asked about this long after the last time. */
-  readonly everyMs: number;
-  /** Whether this worker asks. */
-  readonly isResponsible: () => boolean;
-  /** Called with faults. A provider that does not answer is reported once, until it answers about everybody again. */
-  readonly onFault: (error: unknown) => void;
-  readonly onGone: (userId: string) => void;
-}
+import type { ProviderContext } from './provider-context.ts';
 
 /** How many people are asked about at once. */
 const WIDTH = 4;
 
+type ChecksContext = Pick<PlaneContext, 'config' | 'cluster' | 'log'>;
+
 export class ProviderChecks implements Disposable {
-  readonly #options: ProviderChecksOptions;
+  readonly #parts: ProviderContext;
+  readonly #context: ChecksContext;
   readonly #timer: NodeJS.Timeout;
   #isAtWork = false;
   /** Whether the provider failed to answer about somebody in the last round. */
@@ -33,19 +25,21 @@ export class ProviderChecks implements Disposable {
   /** Until then the provider is asked nothing, because it had too many requests. */
   #pausedUntilMs = 0;
 
-  constructor(options: ProviderChecksOptions) {
-    this.#options = options;
+  constructor(parts: ProviderContext, context: ChecksContext) {
+    this.#parts = parts;
+    this.#context = context;
     this.#timer = setInterval(
       () => unawaited(this.check(), 'provider-checks: the check'),
-      Math.min(options.everyMs / 3, 10_000),
+      Math.min(this.#everyMs / 3, 10_000),
     );
     this.#timer.unref();
   }
 
   /** Asks about all people whose check is due, beginning with those whose last check is oldest. Never rejects. */
   async check(): Promise<void> {
-    const { identity, accounts, everyMs, isResponsible, onFault } = this.#options;
-    if (this.#isAtWork || this.#isOver || this.#isPaused() || !isResponsible()) return;
+    const { identity, accounts } = this.#parts;
+    if (this.#isAtWork || this.#isOver || this.#isPaused() || !this.#context.cluster.owns(SYSTEM)) return;
+    const everyMs = this.#everyMs;
     this.#isAtWork = true;
     try {
       identity.store.refresh();
@@ -57,7 +51,7 @@ export class ProviderChecks implements Disposable {
       if (due.length === 0) return;
       const failures: ProviderFailure[] = [];
       const failed = (error: unknown) => {
-        if (!(error instanceof ProviderFailure)) return onFault(error);
+        if (!(error instanceof ProviderFailure)) return this.#report(error);
         failures.push(error);
         if (error.pauseMs !== undefined) this.#pausedUntilMs = identity.nowMs() + error.pauseMs;
       };
@@ -69,21 +63,31 @@ export class ProviderChecks implements Disposable {
         }
       };
       await Promise.all(Array.from({ length: WIDTH }, next));
-      if (failures[0] !== undefined && !this.#isAway) onFault(failures[0]);
+      if (failures[0] !== undefined && !this.#isAway) this.#report(failures[0]);
       this.#isAway = failures.length > 0;
     } catch (error) {
-      onFault(error);
+      this.#report(error);
     } finally {
       this.#isAtWork = false;
     }
   }
 
+  /** A person is asked about this long after the last time. */
+  get #everyMs(): number {
+    return this.#context.config.oidcCheckS * 1000;
+  }
+
+  /** A provider that does not answer is reported once, until it answers about everybody again. */
+  #report(error: unknown): void {
+    this.#context.log.warn({ err: error }, 'the identity provider could not be asked about a person');
+  }
+
   #isPaused(): boolean {
-    return this.#options.identity.nowMs() < this.#pausedUntilMs;
+    return this.#parts.identity.nowMs() < this.#pausedUntilMs;
   }
 
   async #ask(userId: Parameters<ProviderAccounts['drop']>[0]): Promise<void> {
-    const { identity, provider, accounts, onGone } = this.#options;
+    const { identity, provider, accounts } = this.#parts;
     const account = accounts.read(userId);
     if (account === undefined) return;
     const { refreshToken } = accounts.tokensOf(userId);
@@ -101,7 +105,7 @@ export class ProviderChecks implements Disposable {
       identity.store.decide(() => accounts.drop(userId));
     }
     await identity.durable();
-    if (!wasActive()) onGone(userId);
+    if (!wasActive()) this.#context.log.info({ userId }, 'a person is gone at the identity provider');
   }
 
   [Symbol.dispose](): void {

@@ -3,20 +3,10 @@
 import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
 import type { UserId } from '#src/base/ids.ts';
 import type { BegunSession, BrowserSessions } from '../browser-sessions.ts';
-import type { Identity } from '../identity.ts';
 import type { PageKeys } from '../page-tokens.ts';
-import type { IdentityProvider, SignInAttempt } from './identity-provider.ts';
-import type { ProviderAccounts } from './provider-accounts.ts';
+import type { SignInAttempt } from './identity-provider.ts';
+import type { ProviderContext } from './provider-context.ts';
 import { ATTEMPT_S, type KeptAttempt, SignInAttempts } from './sign-in-attempts.ts';
-
-export interface ProviderSignInOptions {
-  readonly identity: Identity;
-  readonly provider: IdentityProvider;
-  readonly accounts: ProviderAccounts;
-  readonly sessions: BrowserSessions;
-  /** The keys of the server, with which attempts are sealed. */
-  readonly keys: (keyId?: string) => PageKeys;
-}
 
 /**
  * How many answers of the provider are checked at once, and how many wait. Both are limited, because strangers can
@@ -31,17 +21,20 @@ const PLACES = {
 };
 
 export class ProviderSignIn {
-  readonly #options: ProviderSignInOptions;
+  readonly #parts: ProviderContext;
+  readonly #sessions: BrowserSessions;
   readonly #places = new FairSemaphore(PLACES);
   readonly #attempts: SignInAttempts;
 
-  constructor(options: ProviderSignInOptions) {
-    this.#options = options;
-    this.#attempts = new SignInAttempts(options.keys);
+  /** `keys` returns the keys of the server, with which attempts are sealed. */
+  constructor(parts: ProviderContext, sessions: BrowserSessions, keys: (keyId?: string) => PageKeys) {
+    this.#parts = parts;
+    this.#sessions = sessions;
+    this.#attempts = new SignInAttempts(keys);
   }
 
   get name(): string {
-    return this.#options.provider.name;
+    return this.#parts.provider.name;
   }
 
   /** How long an attempt to sign in may take, in seconds. */
@@ -52,7 +45,7 @@ export class ProviderSignIn {
    * afterwards. Rejects as `IdentityProvider.begin`.
    */
   async begin(redirectUri: string, to: string): Promise<{ readonly url: string; readonly kept: string }> {
-    const { url, attempt } = await this.#options.provider.begin(redirectUri);
+    const { url, attempt } = await this.#parts.provider.begin(redirectUri);
     return { url, kept: this.#attempts.seal({ ...attempt, to }) };
   }
 
@@ -72,7 +65,8 @@ export class ProviderSignIn {
     client: string,
     note: (userId: UserId, session: BegunSession) => void,
   ): Promise<BegunSession> {
-    const { identity, provider, accounts, sessions } = this.#options;
+    const { identity, provider, accounts } = this.#parts;
+    const sessions = this.#sessions;
     const person = await this.#places.pass(client, () => provider.complete(callback, attempt));
     const begun = await new Promise<BegunSession | Error>((resolve) => {
       identity.store.decide(() => {
@@ -96,7 +90,7 @@ export class ProviderSignIn {
    * not answer.
    */
   async signOutUrl(userId: string, returnTo: string): Promise<string | undefined> {
-    const { provider, accounts } = this.#options;
+    const { provider, accounts } = this.#parts;
     if (accounts.read(userId) === undefined) return undefined;
     try {
       return await provider.signOutUrl(accounts.tokensOf(userId).idToken, returnTo);
