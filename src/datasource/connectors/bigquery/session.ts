@@ -3,36 +3,34 @@
  * vendor's driver opens connections of its own, to hosts and proxies from its environment, which no gateway can check.
  */
 import { randomUUID } from 'node:crypto';
-import type { Agent } from 'node:http';
 import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { listOf, memberOf, textOf } from '../http/answer-members.ts';
-import { callHttp, categoryOfStatus, RemoteError, refuseWriting, untilAnswered } from '../http/client.ts';
+import {
+  callHttp,
+  categoryOfStatus,
+  type Reached,
+  RemoteError,
+  refuseWriting,
+  untilAnswered,
+} from '../http/client.ts';
 import { inBatches } from '../http/page-batches.ts';
 import type { Session } from '../session.ts';
-import { type AccessTokens, accessTokens } from './tokens.ts';
+import type { BigqueryConnection } from './connection.ts';
+import { type AccessTokens, accessTokens, type TokenService } from './tokens.ts';
 import { cellsOf, columnOf, parameterOf } from './values.ts';
 
-/** The project, the account, and the HTTP agents that reach the API and the token service. */
-export interface BigqueryOptions {
-  readonly agent: Agent;
-  readonly origin: string;
-  readonly tokens: { readonly agent: Agent; readonly url: URL };
-  readonly email: string;
-  readonly privateKey: string;
-  readonly project: string;
-  readonly dataset: string;
-  readonly location?: string;
-}
-
-interface Api extends BigqueryOptions {
+interface Api extends Reached<BigqueryConnection> {
   readonly access: AccessTokens;
 }
 
 /** Returns a session with a BigQuery project. Nothing is sent until it is used. */
-export async function openBigquery(options: BigqueryOptions): Promise<Session> {
-  const { tokens, email, privateKey, agent, dataset } = options;
-  const api = { ...options, access: accessTokens({ ...tokens, email, privateKey }) };
+export async function openBigquery(
+  connection: Reached<BigqueryConnection>,
+  tokens: TokenService,
+): Promise<Session> {
+  const { agent, dataset, service_account } = connection;
+  const api = { ...connection, access: accessTokens(tokens, service_account) };
   return {
     async probe(signal) {
       await call(api, 'GET', `/datasets/${encodeURIComponent(dataset)}`, signal);

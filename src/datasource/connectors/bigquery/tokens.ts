@@ -4,6 +4,7 @@ import { DatasourceFailure } from '../../failure.ts';
 import { memberOf, textOf } from '../http/answer-members.ts';
 import { callHttp } from '../http/client.ts';
 import { signToken } from '../http/json-web-token.ts';
+import type { BigqueryConnection } from './connection.ts';
 
 /** A source of access tokens. */
 export interface AccessTokens {
@@ -11,12 +12,10 @@ export interface AccessTokens {
   current(signal: AbortSignal): Promise<string>;
 }
 
-/** The token service, and the account with its private key in PEM. */
-export interface TokenOptions {
+/** The service that gives access tokens. */
+export interface TokenService {
   readonly agent: Agent;
   readonly url: URL;
-  readonly email: string;
-  readonly privateKey: string;
 }
 
 const SCOPE = 'https://www.googleapis.com/auth/bigquery';
@@ -25,21 +24,24 @@ const HOUR_S = 3600;
 const MARGIN_MS = 60_000;
 
 /** Returns a source of tokens by signed JWT (RFC 7523). */
-export function accessTokens({ agent, url, email, privateKey }: TokenOptions): AccessTokens {
+export function accessTokens(
+  { agent, url }: TokenService,
+  { client_email, private_key }: BigqueryConnection['service_account'],
+): AccessTokens {
   let token = '';
   let usableUntil = 0;
   return {
     async current(signal) {
       if (Date.now() < usableUntil) return token;
       const now = Math.floor(Date.now() / 1000);
-      const claims = { iss: email, scope: SCOPE, aud: url.href, iat: now, exp: now + HOUR_S };
+      const claims = { iss: client_email, scope: SCOPE, aud: url.href, iat: now, exp: now + HOUR_S };
       const { status, body } = await callHttp(agent, {
         method: 'POST',
         url,
         headers: { 'content-type': 'application/x-www-form-urlencoded' },
         body: new URLSearchParams({
           grant_type: GRANT,
-          assertion: signToken(privateKey, {}, claims),
+          assertion: signToken(private_key, {}, claims),
         }).toString(),
         signal,
       });

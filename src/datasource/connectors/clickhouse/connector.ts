@@ -1,5 +1,3 @@
-import { Type } from 'typebox';
-import { CaCertificate } from '../../egress/tls-mode.ts';
 import { codeOf, type FailureCategory } from '../../failure.ts';
 import { CLICKHOUSE_SYNTAX } from '../../query/placeholders.ts';
 import type { Parameter } from '../../rows.ts';
@@ -7,45 +5,21 @@ import { ROW_AND_BATCH_BYTES } from '../../rows.ts';
 import { defineConnector } from '../connector.ts';
 import { checkCertificate, checkUrl, originOf, targetOf, tlsOf } from '../http/address.ts';
 import { agentFor } from '../http/client.ts';
-import { HttpUrl, nameMember, Password, User } from '../members.ts';
+import { ClickhouseSchema } from './connection.ts';
 
 /** The connector of ClickHouse. */
 export const clickhouse = defineConnector({
   kind: 'clickhouse',
   title: 'ClickHouse',
   embedded: false,
-  schema: Type.Object(
-    {
-      kind: Type.Literal('clickhouse'),
-      url: HttpUrl,
-      database: nameMember('Database', 'Database that is used where a statement names none.', 'default'),
-      user: User,
-      password: Password,
-      ca_certificate: Type.Optional(CaCertificate),
-    },
-    {
-      title: 'ClickHouse',
-      description: 'A ClickHouse server or ClickHouse Cloud, over its HTTP interface.',
-      additionalProperties: false,
-      examples: [
-        {
-          kind: 'clickhouse',
-          url: 'https://clickhouse.example.com:8443',
-          database: 'default',
-          user: 'analyst',
-          password: 'secret',
-        },
-      ],
-    },
-  ),
+  schema: ClickhouseSchema,
   check: ({ url, ca_certificate }) => [...checkUrl(url), ...checkCertificate(ca_certificate)],
   target: ({ url }) => targetOf(url),
-  async open({ url, database, user, password, ca_certificate }, { connectTo }) {
-    const route = await connectTo(targetOf(url));
-    const tls = tlsOf(url, ca_certificate);
+  async open(connection, { connectTo }) {
+    const route = await connectTo(targetOf(connection.url));
+    const tls = tlsOf(connection.url, connection.ca_certificate);
     const { openClickhouse } = await import('./session.ts');
-    const agent = agentFor(route, tls);
-    return openClickhouse({ agent, origin: originOf(route, tls), database, user, password });
+    return openClickhouse({ ...connection, agent: agentFor(route, tls), origin: originOf(route, tls) });
   },
   maxBytesBetweenBatches: ROW_AND_BATCH_BYTES,
   syntax: CLICKHOUSE_SYNTAX,

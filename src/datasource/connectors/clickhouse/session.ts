@@ -1,6 +1,5 @@
 /** Sessions with ClickHouse over its HTTP interface, through the vendor's driver. */
 import { randomUUID } from 'node:crypto';
-import type { Agent } from 'node:http';
 import { Readable } from 'node:stream';
 import {
   type ClickHouseClient,
@@ -21,17 +20,10 @@ import {
   type QueryOptions,
   type RowBatch,
 } from '../../rows.ts';
+import type { Reached } from '../http/client.ts';
 import type { Session } from '../session.ts';
 import { AS_IT_IS, endingWithNewline, errorIn } from './answer.ts';
-
-/** A server, reached through `agent`, and an account on it. */
-export interface ClickhouseOptions {
-  readonly agent: Agent;
-  readonly origin: string;
-  readonly database: string;
-  readonly user: string;
-  readonly password: string;
-}
+import type { ClickhouseConnection } from './connection.ts';
 
 /** Returns a session with a ClickHouse server. Nothing is sent until it is used. */
 export async function openClickhouse({
@@ -40,7 +32,7 @@ export async function openClickhouse({
   database,
   user,
   password,
-}: ClickhouseOptions): Promise<Session> {
+}: Reached<ClickhouseConnection>): Promise<Session> {
   return sessionOf(
     createClient({
       url: origin,

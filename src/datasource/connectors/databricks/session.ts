@@ -10,24 +10,26 @@ import { onlyReads } from '../../query/read-only.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { targetOf } from '../http/address.ts';
 import { listOf, memberOf, textOf } from '../http/answer-members.ts';
-import { callHttp, categoryOfStatus, RemoteError, refuseWriting, untilAnswered } from '../http/client.ts';
+import {
+  callHttp,
+  categoryOfStatus,
+  type Reached,
+  RemoteError,
+  refuseWriting,
+  untilAnswered,
+} from '../http/client.ts';
 import { inBatches } from '../http/page-batches.ts';
 import type { Session, Target } from '../session.ts';
+import type { DatabricksConnection } from './connection.ts';
 import { cellsOf, columnOf, parameterOf } from './values.ts';
 
-/** A warehouse, its access token, and `agentTo`, which returns an agent for a checked host. */
-export interface DatabricksOptions {
-  readonly agent: Agent;
-  readonly origin: string;
-  readonly warehouseId: string;
-  readonly token: string;
-  readonly catalog: string;
-  readonly schema: string;
+/** A connection that is reached, and `agentTo`, which returns an agent for a checked host. */
+type Warehouse = Reached<DatabricksConnection> & {
   readonly agentTo: (target: Target, signal: AbortSignal) => Promise<Agent>;
-}
+};
 
 /** Returns a session with a SQL warehouse. Nothing is sent until it is used. */
-export async function openDatabricks(options: DatabricksOptions): Promise<Session> {
+export async function openDatabricks(options: Warehouse): Promise<Session> {
   const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
     rowsOf(options, sql, parameters, queryOptions);
   return {
@@ -53,13 +55,14 @@ export function classifyDatabricks(error: unknown): FailureCategory | undefined 
 const RUNNING = new Set(['PENDING', 'RUNNING']);
 
 async function* rowsOf(
-  options: DatabricksOptions,
+  options: Warehouse,
   sql: string,
   parameters: readonly Parameter[],
   { signal, readOnly }: QueryOptions,
 ): AsyncGenerator<RowBatch> {
   if (readOnly && !onlyReads(sql)) throw refuseWriting();
-  const { warehouseId, catalog, schema } = options;
+  const { http_path, catalog, schema } = options;
+  const warehouseId = http_path.split('/').at(-1) ?? '';
   const request = {
     warehouse_id: warehouseId,
     catalog,
@@ -109,7 +112,7 @@ function refuseFailed(body: unknown): void {
 }
 
 async function call(
-  options: DatabricksOptions,
+  options: Warehouse,
   method: 'GET' | 'POST',
   path: string,
   signal: AbortSignal,
@@ -133,7 +136,7 @@ async function call(
 }
 
 async function fetchLinked(
-  { agentTo }: DatabricksOptions,
+  { agentTo }: Warehouse,
   link: unknown,
   signal: AbortSignal,
 ): Promise<readonly unknown[]> {

@@ -1,4 +1,6 @@
 /** HTTP requests over a checked route: an agent that connects to that server only, and one call at a time. */
+
+import type { Agent } from 'node:http';
 import { request as httpRequest, Agent as PlainAgent } from 'node:http';
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
 import { isIP, Socket } from 'node:net';
@@ -10,6 +12,9 @@ import type { EgressRoute } from '../../egress/egress-route.ts';
 import type { TlsOptions } from '../../egress/tls-mode.ts';
 import { codeOf, DatasourceFailure } from '../../failure.ts';
 import { type PageOptions, parsePage } from './page-json.ts';
+
+/** A connection as it was stored, with the way to its server: the agent that reaches it, and its origin. */
+export type Reached<Connection> = Connection & { readonly agent: Agent; readonly origin: string };
 
 interface Wanted {
   readonly host?: string | null;

@@ -1,10 +1,8 @@
-import { Type } from 'typebox';
-import { CaCertificate } from '../../egress/tls-mode.ts';
 import { SNOWFLAKE_SYNTAX } from '../../query/placeholders.ts';
 import { defineConnector } from '../connector.ts';
 import { checkCertificate, checkUrl, originOf, targetOf, tlsOf } from '../http/address.ts';
 import { agentFor, explainRemote } from '../http/client.ts';
-import { HttpsUrl, nameMember, PrivateKey, secretMember, User } from '../members.ts';
+import { SnowflakeSchema } from './connection.ts';
 import { classifySnowflake, openSnowflake } from './session.ts';
 
 /** The connector of Snowflake. */
@@ -13,46 +11,7 @@ export const snowflake = defineConnector({
   title: 'Snowflake',
   embedded: false,
   readsByWords: true,
-  schema: Type.Object(
-    {
-      kind: Type.Literal('snowflake'),
-      account: Type.String({
-        title: 'Account',
-        description:
-          'Account identifier: organization and account name, or the account locator with its region.',
-        pattern: '^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$',
-        maxLength: 200,
-        examples: ['myorg-myaccount', 'xy12345.eu-central-1'],
-      }),
-      user: User,
-      private_key: Type.Optional(PrivateKey),
-      token: Type.Optional(secretMember('Token', 'Programmatic access token of the user.', 'secret')),
-      warehouse: nameMember('Warehouse', 'Warehouse that statements run in.', 'COMPUTE_WH'),
-      database: nameMember('Database', 'Database that is used where a statement names none.', 'SALES'),
-      schema: nameMember('Schema', 'Schema that is used where a statement names none.', 'PUBLIC'),
-      role: Type.Optional(nameMember('Role', 'Role of the session; the user’s own when unset.', 'ANALYST')),
-      url: Type.Optional(HttpsUrl),
-      ca_certificate: Type.Optional(CaCertificate),
-    },
-    {
-      title: 'Snowflake',
-      description:
-        'A Snowflake account, over its SQL API, with a `token` or the `private_key` of a key pair: Snowflake no longer accepts passwords from programs.',
-      additionalProperties: false,
-      anyOf: [{ required: ['token'] }, { required: ['private_key'] }],
-      examples: [
-        {
-          kind: 'snowflake',
-          account: 'myorg-myaccount',
-          user: 'ANALYST',
-          token: 'secret',
-          warehouse: 'COMPUTE_WH',
-          database: 'SALES',
-          schema: 'PUBLIC',
-        },
-      ],
-    },
-  ),
+  schema: SnowflakeSchema,
   check({ private_key, token, url, ca_certificate }) {
     const isTwice = private_key !== undefined && token !== undefined;
     return [
@@ -62,11 +21,11 @@ export const snowflake = defineConnector({
     ];
   },
   target: ({ account, url }) => targetOf(url ?? urlOf(account)),
-  async open({ url, ca_certificate, ...rest }, { connectTo }) {
-    const base = url ?? urlOf(rest.account);
+  async open(connection, { connectTo }) {
+    const base = connection.url ?? urlOf(connection.account);
     const route = await connectTo(targetOf(base));
-    const tls = tlsOf(base, ca_certificate);
-    return openSnowflake({ ...rest, agent: agentFor(route, tls), origin: originOf(route, tls) });
+    const tls = tlsOf(base, connection.ca_certificate);
+    return openSnowflake({ ...connection, agent: agentFor(route, tls), origin: originOf(route, tls) });
   },
   syntax: SNOWFLAKE_SYNTAX,
   placeholder: () => '?',

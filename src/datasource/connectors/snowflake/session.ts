@@ -4,7 +4,6 @@
  * the account's own host.
  */
 import { createHash, createPublicKey, randomUUID } from 'node:crypto';
-import type { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import { onlyReads } from '../../query/read-only.ts';
@@ -14,6 +13,7 @@ import {
   callHttp,
   categoryOfStatus,
   type HttpAnswer,
+  type Reached,
   RemoteError,
   refuseWriting,
   untilAnswered,
@@ -21,24 +21,11 @@ import {
 import { signToken } from '../http/json-web-token.ts';
 import { inBatches } from '../http/page-batches.ts';
 import type { Session } from '../session.ts';
+import type { SnowflakeConnection } from './connection.ts';
 import { cellsOf, columnOf } from './values.ts';
 
-/** An account, its credentials, and an agent that reaches it. One of `private_key` and `token` is set. */
-export interface SnowflakeOptions {
-  readonly agent: Agent;
-  readonly origin: string;
-  readonly account: string;
-  readonly user: string;
-  readonly private_key?: string;
-  readonly token?: string;
-  readonly warehouse: string;
-  readonly database: string;
-  readonly schema: string;
-  readonly role?: string;
-}
-
 /** Returns a session with a Snowflake account. Nothing is sent until it is used. */
-export async function openSnowflake(options: SnowflakeOptions): Promise<Session> {
+export async function openSnowflake(options: Reached<SnowflakeConnection>): Promise<Session> {
   const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
     rowsOf(options, sql, parameters, queryOptions);
   return {
@@ -81,7 +68,7 @@ const FIRST_WAIT_MS = 50;
 const MAX_WAIT_MS = 2000;
 
 async function* rowsOf(
-  options: SnowflakeOptions,
+  options: Reached<SnowflakeConnection>,
   sql: string,
   parameters: readonly Parameter[],
   { signal, readOnly }: QueryOptions,
@@ -131,13 +118,13 @@ async function* rowsOf(
   }
 }
 
-async function cancel(options: SnowflakeOptions, path: string): Promise<void> {
+async function cancel(options: Reached<SnowflakeConnection>, path: string): Promise<void> {
   const signal = AbortSignal.timeout(1000);
   await call(options, 'POST', `${path}/cancel`, signal).catch(() => {}); // the statement ends later by itself
 }
 
 async function call(
-  options: SnowflakeOptions,
+  options: Reached<SnowflakeConnection>,
   method: 'GET' | 'POST',
   path: string,
   signal: AbortSignal,
@@ -165,7 +152,12 @@ async function call(
 
 const TOKEN_SECONDS = 600;
 
-function authorization({ account, user, private_key, token }: SnowflakeOptions): Record<string, string> {
+function authorization({
+  account,
+  user,
+  private_key,
+  token,
+}: Reached<SnowflakeConnection>): Record<string, string> {
   if (private_key === undefined) {
     return {
       authorization: `Bearer ${token}`,

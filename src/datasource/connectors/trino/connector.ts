@@ -1,10 +1,8 @@
-import { Type } from 'typebox';
-import { CaCertificate } from '../../egress/tls-mode.ts';
 import { TRINO_SYNTAX } from '../../query/placeholders.ts';
 import { defineConnector } from '../connector.ts';
 import { checkCertificate, checkUrl, originOf, targetOf, tlsOf } from '../http/address.ts';
 import { agentFor, explainRemote } from '../http/client.ts';
-import { HttpUrl, nameMember, secretMember, User } from '../members.ts';
+import { TrinoSchema } from './connection.ts';
 import { classifyTrino, openTrino } from './session.ts';
 
 /** The connector of Trino. */
@@ -13,33 +11,7 @@ export const trino = defineConnector({
   title: 'Trino',
   embedded: false,
   readsByWords: true,
-  schema: Type.Object(
-    {
-      kind: Type.Literal('trino'),
-      url: HttpUrl,
-      catalog: nameMember('Catalog', 'Catalog that is used where a statement names none.', 'hive'),
-      schema: nameMember('Schema', 'Schema that is used where a statement names none.', 'default'),
-      user: User,
-      password: Type.Optional(
-        secretMember('Password', 'Password of the user. It is sent over `https` only.', 'secret'),
-      ),
-      ca_certificate: Type.Optional(CaCertificate),
-    },
-    {
-      title: 'Trino',
-      description: 'A Trino or Starburst coordinator, over its HTTP protocol.',
-      additionalProperties: false,
-      examples: [
-        {
-          kind: 'trino',
-          url: 'https://trino.example.com:8443',
-          catalog: 'hive',
-          schema: 'default',
-          user: 'analyst',
-        },
-      ],
-    },
-  ),
+  schema: TrinoSchema,
   check: ({ url, password, ca_certificate }) => [
     ...checkUrl(url),
     ...(password !== undefined && !url.startsWith('https:')
@@ -48,10 +20,10 @@ export const trino = defineConnector({
     ...checkCertificate(ca_certificate),
   ],
   target: ({ url }) => targetOf(url),
-  async open({ url, ca_certificate, ...rest }, { connectTo }) {
-    const route = await connectTo(targetOf(url));
-    const tls = tlsOf(url, ca_certificate);
-    return openTrino({ ...rest, agent: agentFor(route, tls), origin: originOf(route, tls) });
+  async open(connection, { connectTo }) {
+    const route = await connectTo(targetOf(connection.url));
+    const tls = tlsOf(connection.url, connection.ca_certificate);
+    return openTrino({ ...connection, agent: agentFor(route, tls), origin: originOf(route, tls) });
   },
   syntax: TRINO_SYNTAX,
   placeholder: () => '?',

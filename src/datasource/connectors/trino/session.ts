@@ -3,7 +3,6 @@
  * its results are fetched from one `nextUri` after another. It is called directly because the published client follows
  * redirects and any `nextUri`, to any host, on connections of its own.
  */
-import type { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import { onlyReads } from '../../query/read-only.ts';
@@ -14,26 +13,18 @@ import {
   categoryOfStatus,
   type HttpAnswer,
   type HttpCall,
+  type Reached,
   RemoteError,
   refuseWriting,
   untilAnswered,
 } from '../http/client.ts';
 import { inBatches } from '../http/page-batches.ts';
 import type { Session } from '../session.ts';
+import type { TrinoConnection } from './connection.ts';
 import { cellsOf, columnsOf, literal } from './values.ts';
 
-/** A coordinator, an account on it, and an agent that reaches it. */
-export interface TrinoOptions {
-  readonly agent: Agent;
-  readonly origin: string;
-  readonly catalog: string;
-  readonly schema: string;
-  readonly user: string;
-  readonly password?: string;
-}
-
 /** Returns a session with a Trino coordinator. Nothing is sent until it is used. */
-export function openTrino(options: TrinoOptions): Promise<Session> {
+export function openTrino(options: Reached<TrinoConnection>): Promise<Session> {
   const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
     rowsOf(options, sql, parameters, queryOptions);
   return Promise.resolve({
@@ -62,7 +53,7 @@ export function classifyTrino(error: unknown): FailureCategory | undefined {
 }
 
 async function* rowsOf(
-  options: TrinoOptions,
+  options: Reached<TrinoConnection>,
   sql: string,
   parameters: readonly Parameter[],
   { signal, readOnly }: QueryOptions,
@@ -102,7 +93,7 @@ async function* rowsOf(
   }
 }
 
-async function cancel(options: TrinoOptions, next: string): Promise<void> {
+async function cancel(options: Reached<TrinoConnection>, next: string): Promise<void> {
   const signal = AbortSignal.timeout(1000);
   await call(options, { method: 'DELETE', path: pathOf(next), signal }).catch(() => {}); // the statement ends later by itself
 }
@@ -116,7 +107,10 @@ const BUSY_STATUSES = [502, 503, 504];
 const MAX_RETRIES = 5;
 const RETRY_MS = 100;
 
-async function call(options: TrinoOptions, { path, headers, ...rest }: TrinoCall): Promise<HttpAnswer> {
+async function call(
+  options: Reached<TrinoConnection>,
+  { path, headers, ...rest }: TrinoCall,
+): Promise<HttpAnswer> {
   const { agent, origin, user, password, catalog, schema } = options;
   const credentials = Buffer.from(`${user}:${password ?? ''}`).toString('base64');
   const request = {
