@@ -41,12 +41,13 @@ function cut(line: string): string {
 }
 
 function argumentsOf(
-  { seconds, users, talkers, crashes, skippedActs = [] }: SimulationOptions,
+  { seconds, workers = 1, users, talkers, crashes, skippedActs = [] }: SimulationOptions,
   mutant: string | undefined,
 ): string {
   const skipped = skippedActs.map((part) => part.join('-')).join(',');
   return [
     `--seconds ${seconds}`,
+    ...(workers === 1 ? [] : [`--workers ${workers}`]),
     ...(users === undefined ? [] : [`--users ${users}`]),
     ...(talkers === undefined ? [] : [`--talkers ${talkers}`]),
     ...(crashes === false ? ['--calm'] : []),

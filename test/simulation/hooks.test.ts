@@ -34,3 +34,20 @@ test('the edits of a mutant are made in their module only', () => {
   assert.equal(prepared(URL, 'f(a + b)', [edit]), 'f(a - b)');
   assert.equal(prepared('file:///built/src/b.js', 'f(a + b)', [edit]), 'f(a + b)');
 });
+
+test('the state of a module begins anew with the process to whose graph the module belongs', () => {
+  assert.match(prepared(`${URL}?process=2`, 'let count = 0;', []), /atEachLife\("2", /);
+  assert.match(prepared(URL, 'let count = 0;', []), /atEachLife\("", /);
+});
+
+test('the edits of a mutant are made in the graph of each process', () => {
+  const edit = { url: URL, from: 'a + b', to: 'a - b' };
+  assert.equal(prepared(`${URL}?process=2`, 'f(a + b)', [edit]), 'f(a - b)');
+});
+
+test('handlers of signals are those of the simulated process, in programs only', () => {
+  const text = "process.on('SIGHUP', act);";
+  const program = 'file:///built/src/start/process/serve.js';
+  assert.equal(prepared(program, text, []), "globalThis.onSignalOfProcess('SIGHUP', act);");
+  assert.equal(prepared(URL, text, []), text);
+});

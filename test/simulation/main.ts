@@ -13,6 +13,7 @@ Usage: npm run simulate -- [options]
   --seeds A..B       simulates all of these seeds
   --limit S          begins no further seed after so many seconds of one core
   --seconds S        for how many simulated seconds users act in each seed; 20
+  --workers N        how many workers the server has; 1: a server of one process
   --users N          how many users there are; 3
   --talkers N        how many users talk with agents; drawn by default
   --calm             the server is never killed
@@ -29,6 +30,7 @@ const values = scriptOptions(USAGE, {
   seeds: { type: 'string' },
   limit: { type: 'string' },
   seconds: { type: 'string', default: '20' },
+  workers: { type: 'string', default: '1' },
   users: { type: 'string', default: '3' },
   talkers: { type: 'string' },
   mutant: { type: 'string' },
@@ -56,7 +58,7 @@ if (values.mutant === 'all') {
   await huntMutants(MUTANTS, limits, (line) => void process.stdout.write(`${line}\n`));
   process.exit(0);
 }
-simulateHere(values.mutant === undefined ? [] : editsOf(values.mutant));
+simulateHere(values.mutant === undefined ? [] : editsOf(values.mutant), Number(values.workers) > 1);
 const { simulateSeeds } = await import('./simulate-seeds.ts');
 const [first = 1, last = first] = (values.seeds ?? values.seed).split('..').map(Number);
 const isSound = await simulateSeeds({
@@ -70,6 +72,7 @@ const isSound = await simulateSeeds({
   simulation: {
     seconds: Number(values.seconds),
     users: Number(values.users),
+    workers: Number(values.workers),
     ...(values.talkers !== undefined && { talkers: Number(values.talkers) }),
     crashes: !values.calm,
     keepsTrace: values.trace,

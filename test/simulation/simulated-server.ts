@@ -1,21 +1,11 @@
 /** The server of a simulation: its lives one after the other, on one disk. Each life is the real app, and what is around it is not. */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onUnawaitedFault } from '#src/base/async/unawaited.ts';
-import { loadConfig } from '#src/base/config/config.ts';
-import { openLog, type RootLog } from '#src/base/log/log.ts';
-import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
-import { PlainHost } from '#src/confined/processes/host/plain-host.ts';
-import type { App } from '#src/start/app/app-interface.ts';
-import { hostMaker } from '#src/start/app/prerequisites.ts';
-import { createApp } from '#src/start/app.ts';
-import { DataDirectory } from '#storage/disk/data-directory.ts';
 import type { Connection } from './http/connection.ts';
 import { serverOf, uws } from './http/uws.ts';
-import { SimulatedZygote } from './kernel/simulated-zygote.ts';
-import { beginLife } from './simulated-process.ts';
+import type { SimulatedZygote } from './kernel/simulated-zygote.ts';
 import { diskOf } from './stand-ins/disk.ts';
-import { type Life, OUTSIDE, textOf, type World, world } from './world/world.ts';
+import { type Life, OUTSIDE, type World, world } from './world/world.ts';
 
 export const TOKEN = 'token-of-the-owner-of-everything';
 export const WORKSPACE = 'ws_home';
@@ -33,62 +23,51 @@ declare global {
 }
 globalThis.simulatedUws = uws;
 
-export class SimulatedServer {
-  readonly #world: World = world();
-  readonly #folder: string;
+/** What the users, and the misfortunes of a simulation, know of the server. */
+export abstract class SimulatedServer {
+  protected readonly world: World = world();
+  protected readonly folder: string;
   readonly #settings: Readonly<Record<string, string>>;
   readonly #connections = new Set<Connection>();
-  #lives = 0;
-  #life: Life = OUTSIDE;
-  #app: App | undefined;
-  #zygotes: SimulatedZygote[] = [];
   /** How many kernel hosts were killed whose loss the server has not logged yet. */
   #killedHosts = 0;
   /** Whether the disk was broken in this life. */
-  #isBroken = false;
+  protected isBroken = false;
   /** The life that serves; undefined while none does. */
   up: Life | undefined;
 
   /** `folder` is empty, and the caller removes it at the end. */
   constructor(folder: string, settings: Readonly<Record<string, string>> = {}) {
-    this.#folder = folder;
+    this.folder = folder;
     this.#settings = settings;
     writeFileSync(join(folder, UWS), 'module.exports = globalThis.simulatedUws;\n');
   }
 
-  get lives(): number {
-    return this.#lives;
-  }
+  /** The present life. It is another one as soon as a process of the server has ended. */
+  abstract get life(): Life;
+
+  /** How many lives the server has begun. */
+  abstract get lives(): number;
+
+  /** Returns the process that gets the next connection of a client. */
+  abstract receiver(): Life;
 
   /** Resolves when the server serves. Rejects when it does not start, unless it was killed before. */
-  start(): Promise<void> {
-    const life: Life = { name: `life ${++this.#lives}`, isOver: false };
-    this.#life = life;
-    this.#isBroken = false;
-    this.#zygotes = [];
-    beginLife();
-    rmSync(join(this.#folder, 'store'), { recursive: true, force: true }); // its records are on the disk of the world
-    return new Promise((resolve, reject) => {
-      const ready = (app: App) => () => {
-        this.#app = app;
-        this.up = life;
-        this.#world.trace.add('life', `${this.#lives} serves`);
-        resolve();
-      };
-      this.#world.after(
-        0,
-        () => {
-          this.#open().then(
-            (app) => this.#world.after(0, ready(app), OUTSIDE),
-            (error) => this.#world.after(0, () => reject(error), OUTSIDE),
-          );
-        },
-        life,
-      );
-    });
-  }
+  abstract start(): Promise<void>;
 
-  /** Sends a request to the present life. */
+  /** Kills the server. */
+  abstract kill(): void;
+
+  /** Ends the server in order. */
+  abstract drain(): Promise<void>;
+
+  /** The kernel hosts of the present life. */
+  protected abstract zygotes(): readonly SimulatedZygote[];
+
+  /** Returns whether a process of the present life is the one of `life`. */
+  protected abstract has(life: Life): boolean;
+
+  /** Sends a request to the process that its connection names. */
   send(connection: Connection): void {
     this.#connections.add(connection);
     connection.send(serverOf(connection.life));
@@ -99,48 +78,44 @@ export class SimulatedServer {
     this.#connections.delete(connection);
   }
 
-  get life(): Life {
-    return this.#life;
-  }
-
-  /** Kills the server. */
-  kill(): void {
-    if (this.#life.isOver) return;
-    this.#world.trace.add('life', `${this.#lives} is killed`);
-    this.#world.count('crashes');
-    this.#leave();
-    for (const zygote of this.#zygotes) zygote.serverDied();
+  /** Ends the connections of a process that has ended. */
+  protected cutConnections(life: Life): void {
+    for (const connection of [...this.#connections]) {
+      if (connection.life !== life) continue;
+      this.#connections.delete(connection);
+      connection.serverDied();
+    }
   }
 
   /** The next commit fails for good. Resolves when the server has ended because of that, or at the latest after `mostMs`. */
   async breakDisk(mostMs: number): Promise<void> {
-    const life = this.#life;
-    this.#isBroken = true;
-    diskOf(this.#world).setTrouble('broken');
-    const untilMs = this.#world.nowMs + mostMs;
-    while (!life.isOver && this.#world.nowMs < untilMs) await this.#world.sleep(STEP_MS);
+    const { life } = this;
+    this.isBroken = true;
+    diskOf(this.world).setTrouble('broken');
+    const untilMs = this.world.nowMs + mostMs;
+    while (!life.isOver && this.world.nowMs < untilMs) await this.world.sleep(STEP_MS);
     if (!life.isOver) this.kill();
-    diskOf(this.#world).setTrouble(undefined);
+    diskOf(this.world).setTrouble(undefined);
   }
 
   /** The disk is full or slow for `ms`. The server learns of a full disk at once, or by commits that fail. */
   async troubleDisk(ms: number): Promise<void> {
-    const { ofFate } = this.#world;
-    const disk = diskOf(this.#world);
+    const { ofFate } = this.world;
+    const disk = diskOf(this.world);
     const trouble = ofFate.pick(['full', 'full', 'slow'] as const);
-    this.#world.count(`times of a ${trouble} disk`);
+    this.world.count(`times of a ${trouble} disk`);
     const surpriseMs = ofFate.is(0.5) ? Math.min(ms, ofFate.next() * 500) : 0;
     disk.setTrouble(trouble);
-    await this.#world.sleep(surpriseMs);
+    await this.world.sleep(surpriseMs);
     disk.setTrouble(trouble, trouble === 'full');
-    await this.#world.sleep(ms - surpriseMs);
+    await this.world.sleep(ms - surpriseMs);
     disk.setTrouble(undefined);
   }
 
   /** Kills the server at the edge of its next commit, or after `mostMs` when it commits nothing. */
   async killAtCommit(mostMs: number): Promise<void> {
-    const disk = diskOf(this.#world);
-    const life = this.#life;
+    const disk = diskOf(this.world);
+    const { life } = this;
     await new Promise<void>((resolve) => {
       const kill = () => {
         disk.atNextCommit = undefined;
@@ -149,172 +124,114 @@ export class SimulatedServer {
         resolve();
       };
       disk.atNextCommit = kill;
-      const tooLate = this.#world.after(mostMs, kill, OUTSIDE);
+      const tooLate = this.world.after(mostMs, kill, OUTSIDE);
     });
   }
 
   /** Kills the server while a commit is under way and it says something to a client, or after `mostMs`. */
   async killAtReply(mostMs: number): Promise<void> {
-    const disk = diskOf(this.#world);
-    const life = this.#life;
+    const disk = diskOf(this.world);
+    const { life } = this;
     await new Promise<void>((resolve) => {
       const kill = () => {
-        this.#world.atReply = undefined;
+        this.world.atReply = undefined;
         tooLate.isCancelled = true;
         if (!life.isOver) this.kill();
         resolve();
       };
-      this.#world.atReply = () => {
-        if (!disk.isCommitting || this.#world.ofFate.is(0.5)) return;
-        this.#world.atReply = undefined;
-        this.#world.after(this.#world.ofFate.next() * 0.2, kill, OUTSIDE);
+      this.world.atReply = () => {
+        if (!disk.isCommitting || this.world.ofFate.is(0.5)) return;
+        this.world.atReply = undefined;
+        this.world.after(this.world.ofFate.next() * 0.2, kill, OUTSIDE);
       };
-      const tooLate = this.#world.after(mostMs, kill, OUTSIDE);
+      const tooLate = this.world.after(mostMs, kill, OUTSIDE);
     });
   }
 
   /** Kills the server at one of the next moments that `faultPoint` names, or after `mostMs`. */
   async killAtPoint(mostMs: number): Promise<void> {
-    const life = this.#life;
-    let left = 1 + this.#world.ofFate.below(MAX_POINTS);
+    const { life } = this;
+    let left = 1 + this.world.ofFate.below(MAX_POINTS);
     await new Promise<void>((resolve) => {
       const kill = () => {
-        this.#world.atFaultPoint = undefined;
+        this.world.atFaultPoint = undefined;
         tooLate.isCancelled = true;
         if (!life.isOver) this.kill();
-        this.#world.after(0, resolve, OUTSIDE); // it may be called in the life that it ends
+        this.world.after(0, resolve, OUTSIDE); // it may be called in the life that it ends
       };
-      this.#world.atFaultPoint = (point) => {
-        if (this.#world.life !== life || --left > 0) return;
-        this.#world.trace.add('point', point);
+      this.world.atFaultPoint = (point) => {
+        if (!this.has(this.world.life) || --left > 0) return;
+        this.world.trace.add('point', point);
         kill();
       };
-      const tooLate = this.#world.after(mostMs, kill, OUTSIDE);
+      const tooLate = this.world.after(mostMs, kill, OUTSIDE);
     });
-  }
-
-  /** Ends the server in order. */
-  async drain(): Promise<void> {
-    const app = this.#app;
-    if (app === undefined || this.#life.isOver) return;
-    this.#world.trace.add('life', `${this.#lives} drains`);
-    this.#world.count('drains');
-    await new Promise<void>((resolve) => {
-      const end = () => {
-        app[Symbol.asyncDispose]().then(
-          () => this.#world.after(0, resolve, OUTSIDE),
-          (error: unknown) => {
-            this.#world.problem(`a drain has failed: ${textOf(error)}`);
-            this.#world.after(0, resolve, OUTSIDE);
-          },
-        );
-      };
-      this.#world.after(0, end, this.#life);
-    });
-    this.#leave();
   }
 
   /** Kills one kernel, if there is one. */
   killKernel(): void {
-    const kernels = this.#zygotes
+    const kernels = this.zygotes()
       .flatMap(({ children }) => [...children.values()])
       .filter(({ kind }) => kind === 'fork');
     if (kernels.length === 0) return;
-    const kernel = this.#world.ofFate.pick(kernels);
-    this.#world.trace.add('kill', kernel.life.name);
-    this.#world.count('killed kernels');
-    this.#world.after(0, () => kernel.signal(9), kernel.life);
+    const kernel = this.world.ofFate.pick(kernels);
+    this.world.trace.add('kill', kernel.life.name);
+    this.world.count('killed kernels');
+    this.world.after(0, () => kernel.signal(9), kernel.life);
   }
 
   /** Kills the kernel host, and all kernels with it. The server starts another one. */
   killHost(): void {
-    const zygote = this.#zygotes.find(({ alive }) => alive);
+    const zygote = this.zygotes().find(({ alive }) => alive);
     if (zygote === undefined) return;
-    this.#world.trace.add('kill', 'the kernel host');
-    this.#world.count('killed hosts');
+    this.world.trace.add('kill', 'the kernel host');
+    this.world.count('killed hosts');
     this.#killedHosts++;
-    this.#world.after(0, () => zygote.kill(), this.#life);
+    this.world.after(0, () => zygote.kill(), zygote.life);
   }
 
-  #leave(): void {
-    this.up = undefined;
-    this.#app = undefined;
-    this.#world.end(this.#life);
-    for (const connection of [...this.#connections])
-      if (connection.life === this.#life) connection.serverDied();
-    this.#connections.clear();
-  }
-
-  async #open(): Promise<App> {
-    const folder = this.#folder;
-    const { config } = loadConfig(
-      {
-        TROUPE_DATA_DIR: folder,
-        TROUPE_PORT: '0',
-        TROUPE_PRELOAD: 'false',
-        TROUPE_WARM_UP: 'false',
-        TROUPE_PACKAGES: 'false',
-        TROUPE_WORKERS: '1',
-        TROUPE_DISK_RESERVE_MB: '4',
-        TROUPE_OPENAI_COMPATIBLE_URL: 'http://127.0.0.1:9/v1',
-        TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
-        TROUPE_BOOTSTRAP_TOKEN: TOKEN,
-        TROUPE_BOOTSTRAP_WORKSPACE: WORKSPACE,
-        TROUPE_KERNEL_CONFINEMENT: 'off',
-        TROUPE_PYTHON: '/usr/bin/python3',
-        TROUPE_UWEBSOCKETS: join(folder, UWS),
-        ...this.#settings,
-      },
-      { cwd: folder },
-    );
-    const log = this.#openLog();
-    onUnawaitedFault((error, place) => this.#complain(`${place}: ${textOf(error)}`));
-    const directory = DataDirectory.inherited(folder);
-    for (const path of [directory.storePath, directory.runPath])
-      mkdirSync(path, { recursive: true, mode: 0o700 });
-    const makeHost = hostMaker({ config, log, directory, runDir: directory.runPath });
-    const startZygote = SimulatedZygote.starter((zygote) => this.#zygotes.push(zygote));
-    const host = makeHost(false, { startZygote });
-    await host.start();
-    return createApp({
-      config,
-      log,
-      prerequisites: {
-        metrics: new ServerMetrics(),
-        directory,
-        host,
-        plainHost: new PlainHost(() => makeHost(false)), // without packages it is never started
-        kernelsReady: Promise.resolve({ confinement: 'none' }),
-        [Symbol.asyncDispose]: () => host[Symbol.asyncDispose](),
-      },
-      onFatal: (error) => {
-        if (!this.#isBroken) this.#complain(`the store has failed: ${textOf(error)}`);
-        this.kill(); // a server that cannot write exits at once
-      },
-    });
+  /** Returns the settings of the server. */
+  protected get settings(): Readonly<Record<string, string>> {
+    const { folder } = this;
+    return {
+      TROUPE_DATA_DIR: folder,
+      TROUPE_PORT: '0',
+      TROUPE_PRELOAD: 'false',
+      TROUPE_WARM_UP: 'false',
+      TROUPE_PACKAGES: 'false',
+      TROUPE_WORKERS: '1',
+      TROUPE_DISK_RESERVE_MB: '4',
+      TROUPE_OPENAI_COMPATIBLE_URL: 'http://127.0.0.1:9/v1',
+      TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
+      TROUPE_BOOTSTRAP_TOKEN: TOKEN,
+      TROUPE_BOOTSTRAP_WORKSPACE: WORKSPACE,
+      TROUPE_KERNEL_CONFINEMENT: 'off',
+      TROUPE_PYTHON: '/usr/bin/python3',
+      TROUPE_UWEBSOCKETS: join(folder, UWS),
+      ...this.#settings,
+    };
   }
 
   /** A server that was killed in the middle of a task says nothing any more. */
-  #complain(text: string): void {
-    if (!this.#world.life.isOver) this.#world.problem(text);
+  protected complain(text: string): void {
+    if (!this.world.life.isOver) this.world.problem(text);
   }
 
-  #openLog(): RootLog {
-    const write = (line: string) => {
-      const { level, msg, time: _, ...fields } = JSON.parse(line) as Record<string, unknown>;
-      // Each simulation has another folder, which must not make another trace.
-      const message = String(msg).replaceAll(this.#folder, 'FOLDER');
-      this.#world.trace.add('log', `${String(level)} ${message}`);
-      if (
-        (level !== 'error' && level !== 'fatal') ||
-        this.#isBroken ||
-        (msg === HOST_LOST && this.#killedHosts-- > 0)
-      )
-        return;
-      const text = JSON.stringify(fields);
-      // A report for developers, of data that the simulation has made: ASCII, which may be cut anywhere.
-      this.#complain(`the server logged: ${String(msg)} ${text.slice(0, MAX_FIELDS_CHARS)}`);
-    };
-    return openLog({ level: 'info', destination: { write } });
+  /** Takes a line of the log. */
+  protected writeLog(line: string): void {
+    const { level, msg, time: _, ...fields } = JSON.parse(line) as Record<string, unknown>;
+    // Each simulation has another folder, which must not make another trace.
+    const message = String(msg).replaceAll(this.folder, 'FOLDER');
+    this.world.trace.add('log', `${String(level)} ${message}`);
+    const isFault = level === 'error' || level === 'fatal';
+    if (!isFault || this.isBroken || this.expects(String(msg), fields)) return;
+    const text = JSON.stringify(fields);
+    // A report for developers, of data that the simulation has made: ASCII, which may be cut anywhere.
+    this.complain(`the server logged: ${String(msg)} ${text.slice(0, MAX_FIELDS_CHARS)}`);
+  }
+
+  /** Returns whether the simulation has caused the fault that a line of the log reports. */
+  protected expects(message: string, _fields: Readonly<Record<string, unknown>>): boolean {
+    return message === HOST_LOST && this.#killedHosts-- > 0;
   }
 }

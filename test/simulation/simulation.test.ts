@@ -23,6 +23,20 @@ test('one seed has one trace, in this process and in another one', async () => {
   assert.notEqual(second.digests.get(FULL - 1), second.digests.get(FULL));
 });
 
+test('workers below a primary keep what they have acknowledged, and a seed of them has one trace', async () => {
+  const { isSound, text } = await runSimulation(
+    '--seeds',
+    '3..5',
+    '--seconds',
+    '1',
+    '--workers',
+    '2',
+    '--times',
+    '2',
+  );
+  assert.ok(isSound, text);
+});
+
 test('a planted fault is found, and told in no more than sixty lines with the command that repeats it', async () => {
   const { isSound, text } = await runSimulation(
     '--seeds',

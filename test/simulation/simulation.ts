@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RunStatus } from '#src/contract/wire/run.ts';
 import { Ledger, type PrintedRun } from './judges/ledger.ts';
-import { SimulatedServer } from './simulated-server.ts';
+import { LoneServer } from './lone-server.ts';
+import { SimulatedCluster } from './simulated-cluster.ts';
+import type { SimulatedServer } from './simulated-server.ts';
+import { closeAll } from './stand-ins/fs.ts';
 import { isAnswer, SimulatedClient } from './users/client.ts';
 import type { SimulatedUser } from './users/simulated-user.ts';
 import { Talker } from './users/talker.ts';
@@ -18,6 +21,8 @@ export interface SimulationOptions {
   readonly users?: number;
   /** How many users talk with agents; drawn by default. */
   readonly talkers?: number;
+  /** How many workers the server has; a server of one process by default. */
+  readonly workers?: number;
   /** Whether the server is killed, drained and restarted. */
   readonly crashes?: boolean;
   readonly keepsTrace?: boolean;
@@ -62,6 +67,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   } catch (error) {
     world.problem(textOf(error));
   } finally {
+    closeAll(world);
     rmSync(folder, { recursive: true, force: true });
   }
   return {
@@ -87,6 +93,8 @@ class Simulation {
   readonly #world: World;
   readonly #options: SimulationOptions;
   readonly #server: SimulatedServer;
+  /** The same, if it has workers. */
+  readonly #cluster: SimulatedCluster | undefined;
   readonly #client: SimulatedClient;
   readonly #ledger = new Ledger();
   readonly #users: SimulatedUser[] = [];
@@ -95,7 +103,9 @@ class Simulation {
   constructor(world: World, folder: string, options: SimulationOptions) {
     this.#world = world;
     this.#options = options;
-    this.#server = new SimulatedServer(folder);
+    const { workers = 1 } = options;
+    this.#cluster = workers > 1 ? new SimulatedCluster(folder, workers) : undefined;
+    this.#server = this.#cluster ?? new LoneServer(folder);
     this.#client = new SimulatedClient(this.#server);
   }
 

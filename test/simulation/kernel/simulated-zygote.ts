@@ -38,8 +38,8 @@ export class SimulatedZygote implements Zygote {
   readonly children = new Map<string, Child>();
   readonly #listeners = new Map<string, ChildListener>();
   readonly #world = world();
-  /** The life of the server that it serves. */
-  readonly #life = world().life;
+  /** The life of the process that it serves. */
+  readonly life = world().life;
   #pid = FIRST_PID;
   #end: () => void = () => undefined;
 
@@ -85,6 +85,11 @@ export class SimulatedZygote implements Zygote {
     this.#world.after(delayMs, () => child.signal(signal), child.life);
   }
 
+  /** Kernels start. */
+  onProof(listener: (problem: null) => void): void {
+    this.#report(1, () => listener(null));
+  }
+
   stop(): void {
     this.kill();
   }
@@ -111,7 +116,7 @@ export class SimulatedZygote implements Zygote {
   }
 
   #report(delayMs: number, act: () => void): void {
-    this.#world.after(delayMs, act, this.#life);
+    this.#world.after(delayMs, act, this.life);
   }
 }
 

@@ -80,3 +80,37 @@ test('an input/output error befalls one commit', () =>
     await assert.rejects(disk.commit(write('1', 'a'), OUTSIDE, 1, 1), { code: 'EIO' });
     assert.equal(disk.trouble, undefined);
   }));
+
+test('processes commit one after the other, and a decision reads every commit before its own', () =>
+  within(4, async (world, disk) => {
+    const lives: Life[] = ['one', 'two', 'three'].map((name) => ({ name, isOver: false }));
+    const counted = (life: Life) => {
+      const next = () => write(String(Number(disk.get('a') ?? 0) + 1), 'a');
+      return disk.decide(next, life, 1, 1);
+    };
+    await Promise.all(
+      lives.flatMap((life) => [counted(life), disk.commit(write('1', life.name), life, 1, 1)]),
+    );
+    assert.equal(disk.get('a')?.toString(), '3');
+    assert.ok(world.nowMs >= 6);
+  }));
+
+test('a process that is killed while another one commits leaves nothing of its own commit', () =>
+  within(5, async (world, disk) => {
+    const life: Life = { name: 'killed', isOver: false };
+    void disk.commit(write('1', 'a'), OUTSIDE, 5, 1);
+    void disk.commit(write('1', 'b'), life, 1, 1);
+    world.end(life);
+    await disk.commit(write('1', 'c'), OUTSIDE, 1, 1);
+    assert.deepEqual([...disk.keysBetween(ALL)], ['a', 'c']);
+  }));
+
+test('a store that is opened during a commit loses it with the next commit', () =>
+  within(6, async (_world, disk) => {
+    const committed = disk.commit(write('1', 'a'), OUTSIDE, 1, 1);
+    disk.opened({ name: 'another', isOver: false });
+    await committed;
+    assert.equal(disk.get('a')?.toString(), '1');
+    await disk.commit(write('1', 'b'), OUTSIDE, 1, 1);
+    assert.deepEqual([...disk.keysBetween(ALL)], ['b']);
+  }));

@@ -26,6 +26,16 @@ export function textOf(key: readonly (string | Uint8Array)[]): string {
   return key.map((part) => (typeof part === 'string' ? part : '\uffff')).join('\0');
 }
 
+interface Flush {
+  readonly writes: Writes;
+  readonly life: Life;
+  readonly flushMs: number;
+  readonly newsMs: number;
+  readonly resolve: (isDone: boolean) => void;
+  readonly reject: (error: Error) => void;
+}
+
+const SHARED_TURN_MS = 0.05;
 /** How much longer a commit takes on a slow disk. */
 const SLOWNESS = 100;
 
@@ -43,8 +53,13 @@ export class Disk {
   /** When something was wrong last. */
   troubledAtMs = Number.NEGATIVE_INFINITY;
   #underWay = 0;
-  /** Commits reach the disk in the order in which they were given. */
-  #lastAtMs = 0;
+  /** The process that commits. */
+  #holder: Life | undefined;
+  readonly #waiting: { readonly life: Life; readonly begin: (before: Life | undefined) => void }[] = [];
+  /** Whether a process has opened the store during the present commit. */
+  #isRewound = false;
+  /** The values before a commit that the next one overwrites. */
+  #overwritten: Writes | undefined;
   /** A commit of an ended life was lost, so the later ones of that life are lost, too. */
   readonly #losers = new Set<Life>();
 
@@ -57,38 +72,107 @@ export class Disk {
     return this.#underWay > 0;
   }
 
-  /** Resolves, in the life that commits, `newsMs` after the writes are on the disk, which takes `flushMs`. */
+  /**
+   * Resolves, in the life that commits, `newsMs` after the writes are on the disk, which takes `flushMs`. One commit is made at a time,
+   * of whatever process.
+   */
   commit(writes: Writes, life: Life, flushMs: number, newsMs: number): Promise<boolean> {
+    this.#underWay++;
+    return new Promise((resolve, reject) => {
+      this.#lock(life, (before) => {
+        if (life.isOver && before !== life) {
+          this.#underWay--; // killed while it waited for another process
+          this.#unlock();
+        } else this.#flush({ writes, life, flushMs, newsMs, resolve, reject });
+      });
+    });
+  }
+
+  /** Resolves as `commit` does. `decide` returns the writes once nobody else commits, and until the commit nobody else does. */
+  decide(decide: () => Writes, life: Life, flushMs: number, newsMs: number): Promise<boolean> {
+    const now = world();
+    this.#underWay++;
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.#underWay--;
+        this.#unlock();
+      };
+      this.#lock(life, () => {
+        if (life.isOver) return leave();
+        const begin = () => {
+          isBegun = true;
+          const writes = decide();
+          if (life.isOver) leave();
+          else this.#flush({ writes, life, flushMs, newsMs, resolve, reject });
+        };
+        let isBegun = false;
+        now.after(SHARED_TURN_MS, begin, life);
+        now.atEnd(life, () => {
+          if (!isBegun) leave();
+        });
+      });
+    });
+  }
+
+  /** A process opens the store. While another one commits, LMDB takes the number of the last transaction from before that commit. */
+  opened(life: Life): void {
+    const holder = this.#holder;
+    if (holder === undefined || holder.isOver || holder === life) return;
+    this.#isRewound = true;
+    world().trace.add('disk', 'is opened during a commit');
+  }
+
+  /** Begins when no other process commits. `begin` gets the life that committed before, if it had to wait. */
+  #lock(life: Life, begin: (before: Life | undefined) => void): void {
+    if (this.#holder !== undefined) {
+      this.#waiting.push({ life, begin });
+      return;
+    }
+    this.#holder = life;
+    begin(undefined);
+  }
+
+  /** Lets one of the processes that wait for their turn have it, each with the first of its commits. */
+  #unlock(): void {
+    const before = this.#holder;
+    this.#holder = undefined;
+    const lives = [...new Set(this.#waiting.map(({ life }) => life))];
+    if (lives.length === 0) return;
+    const life = lives.length === 1 ? lives[0]! : world().ofLinks.pick(lives);
+    const [next] = this.#waiting.splice(
+      this.#waiting.findIndex((waiter) => waiter.life === life),
+      1,
+    );
+    this.#holder = life;
+    next!.begin(before);
+  }
+
+  #flush({ writes, life, flushMs, newsMs, resolve, reject }: Flush): void {
     const now = world();
     const { trouble } = this;
     if (trouble !== undefined) this.troubledAtMs = now.nowMs;
-    this.#lastAtMs = Math.max(this.#lastAtMs, now.nowMs + flushMs * (trouble === 'slow' ? SLOWNESS : 1));
-    this.#underWay++;
-    return new Promise((resolve, reject) => {
-      const flush = () => {
-        this.#underWay--;
-        this.#takeEdge(life);
-        const failure = life.isOver ? undefined : failureOf(trouble);
-        if (failure !== undefined) {
-          now.trace.add('disk', failure.message);
-          now.count(`commits that failed: ${failure.code}`);
-          if (trouble === 'broken') this.trouble = undefined;
-          now.after(newsMs, () => reject(failure), life);
-          return;
-        }
-        if (life.isOver && (this.#losers.has(life) || now.ofDisk.is(0.5))) {
-          this.#losers.add(life);
-          now.trace.add('disk', 'a commit is lost');
-          now.count('commits lost in crashes');
-          return;
-        }
-        this.#apply(writes);
+    const flush = () => {
+      this.#underWay--;
+      this.#takeEdge(life);
+      const failure = life.isOver ? undefined : failureOf(trouble);
+      if (failure !== undefined) {
+        now.trace.add('disk', failure.message);
+        now.count(`commits that failed: ${failure.code}`);
+        if (trouble === 'broken') this.trouble = undefined;
+        now.after(newsMs, () => reject(failure), life);
+      } else if (life.isOver && (this.#losers.has(life) || now.ofDisk.is(0.5))) {
+        this.#losers.add(life);
+        now.trace.add('disk', 'a commit is lost');
+        now.count('commits lost in crashes');
+      } else {
+        this.#applyNext(writes);
         now.trace.add('disk', `${writes.size} ${digestOf(writes)}`);
         now.count('commits');
         now.after(newsMs, () => resolve(true), life);
-      };
-      now.after(this.#lastAtMs - now.nowMs, flush, OUTSIDE);
-    });
+      }
+      this.#unlock();
+    };
+    now.after(flushMs * (trouble === 'slow' ? SLOWNESS : 1), flush, OUTSIDE);
   }
 
   /** Begins or ends a time in which something is wrong. */
@@ -108,6 +192,20 @@ export class Disk {
     const now = world();
     if (now.ofFate.is(0.4)) end();
     else now.after(now.ofFate.next() * 0.02, end, OUTSIDE);
+  }
+
+  /** Applies a commit. The one before is overwritten if a process has opened the store during it. */
+  #applyNext(writes: Writes): void {
+    if (this.#overwritten !== undefined) {
+      world().trace.add('disk', 'a commit is overwritten');
+      world().count('overwritten commits');
+      this.#apply(this.#overwritten);
+      this.#overwritten = undefined;
+    }
+    if (this.#isRewound)
+      this.#overwritten = new Map([...writes.keys()].map((text) => [text, this.get(text)]));
+    this.#isRewound = false;
+    this.#apply(writes);
   }
 
   #apply(writes: Writes): void {

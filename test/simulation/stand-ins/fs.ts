@@ -4,8 +4,9 @@
  * world fills now and then.
  */
 import * as fs from 'node:fs';
-import { world } from '../world/world.ts';
+import { type World, world } from '../world/world.ts';
 import { diskOf } from './disk.ts';
+import { release } from './file-lock.ts';
 
 export * from 'node:fs';
 
@@ -31,7 +32,39 @@ function withoutSystem<Args extends readonly unknown[], Result>(act: (...args: A
   };
 }
 
-export const openSync = withoutSystem(fs.openSync);
+/** The descriptors that the processes of a world have opened and not closed. */
+const opened = new WeakMap<World, Set<number>>();
+
+export const openSync = withoutSystem((...args: Parameters<typeof fs.openSync>) => {
+  const descriptor = fs.openSync(...args);
+  const own = opened.get(world()) ?? new Set();
+  opened.set(world(), own.add(descriptor));
+  return descriptor;
+});
+
+/** Closes a file. Descriptors that a process has inherited are no files of this world. */
+export function closeSync(descriptor: number): void {
+  if (opened.get(world())?.delete(descriptor) !== true) return;
+  release(descriptor);
+  fs.closeSync(descriptor);
+}
+
+/** Closes the files that killed processes of a world have left open. */
+export function closeAll(of: World): void {
+  for (const descriptor of opened.get(of) ?? []) {
+    release(descriptor);
+    fs.closeSync(descriptor);
+  }
+  opened.delete(of);
+}
+
+/** Sockets in memory have no file, so only their mode cannot be changed. */
+const SOCKET = /\.sock$/;
+
+export function chmodSync(path: string, mode: number): void {
+  if (!SOCKET.test(path)) fs.chmodSync(path, mode);
+}
+
 export const readFileSync = withoutSystem(fs.readFileSync as (...args: unknown[]) => unknown);
 export const readdirSync = withoutSystem((...args: unknown[]) => {
   const names = (fs.readdirSync as (...args: unknown[]) => unknown[])(...args);
@@ -55,4 +88,4 @@ export function statfsSync(): object {
   };
 }
 
-export default { ...fs, openSync, readFileSync, readdirSync, statfsSync };
+export default { ...fs, openSync, closeSync, chmodSync, readFileSync, readdirSync, statfsSync };

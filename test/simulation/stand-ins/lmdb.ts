@@ -22,7 +22,6 @@ interface Range {
 /** The time from the flush of a commit until its process learns of it. */
 const NEWS_MS = 0.3;
 const SLOW_FLUSH_MS = 200;
-const SHARED_TURN_MS = 0.05;
 
 class SimulatedDatabase {
   /** The length of the value that was read last. */
@@ -71,10 +70,10 @@ class SimulatedDatabase {
     return this.#commit(this.#gather(act));
   }
 
-  async transaction(act: () => void): Promise<boolean> {
+  transaction(act: () => void): Promise<boolean> {
     this.#requireOpen();
-    await world().sleep(SHARED_TURN_MS);
-    return this.#commit(this.#gather(act));
+    const [flushMs, newsMs] = this.#durations();
+    return this.#disk.decide(() => this.#gather(act), this.#life, flushMs, newsMs);
   }
 
   *getRange(range: Range = {}): Generator<{ key: string[]; value: Buffer }> {
@@ -140,11 +139,17 @@ class SimulatedDatabase {
 
   /** The flush is the disk's: it takes place, or not, whether or not its process lives to see it. */
   #commit(writes: Writes): Promise<boolean> {
+    const [flushMs, newsMs] = this.#durations();
+    return this.#disk.commit(writes, this.#life, flushMs, newsMs);
+  }
+
+  /** Draws the time of a flush, and the time until its process learns of it. */
+  #durations(): [flushMs: number, newsMs: number] {
     const { ofDisk, nature } = world();
     const flushMs = ofDisk.is(nature.slowFlush)
       ? 10 + ofDisk.next() * (SLOW_FLUSH_MS - 10)
       : 0.1 + ofDisk.next() * nature.flushMs;
-    return this.#disk.commit(writes, this.#life, flushMs, ofDisk.next() * NEWS_MS);
+    return [flushMs, ofDisk.next() * NEWS_MS];
   }
 
   #requireOpen(): void {
@@ -157,5 +162,7 @@ const NEVER = new Promise<never>(() => undefined);
 
 export function open({ path }: { readonly path: string }): SimulatedDatabase {
   for (const name of ['data.mdb', 'lock.mdb']) closeSync(openSync(join(path, name), 'a', 0o600)); // the server looks at these
-  return new SimulatedDatabase(diskOf(world()));
+  const disk = diskOf(world());
+  disk.opened(world().life);
+  return new SimulatedDatabase(disk);
 }

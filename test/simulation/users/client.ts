@@ -73,7 +73,7 @@ export class SimulatedClient {
           this.#world.count(`answer ${outcome.status} ${String(outcome.json.code ?? '')}`);
         resolve(outcome);
       };
-      const connection = new Connection(this.#server.life, head, bytes, {
+      const connection = new Connection(this.#server.receiver(), head, bytes, {
         head: (given) => {
           status = given;
         },
@@ -99,7 +99,7 @@ export class SimulatedClient {
       ...(lastEventId === '' ? {} : { 'last-event-id': lastEventId }),
     };
     const connection = new Connection(
-      this.#server.life,
+      this.#server.receiver(),
       { method: 'GET', path, headers },
       Buffer.alloc(0),
       reader,

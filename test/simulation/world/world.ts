@@ -16,6 +16,8 @@ export const EPOCH_MS = 1_800_000_000_000;
 /** One life of a process of the world. `OUTSIDE` is everything that is no part of a server. */
 export interface Life {
   readonly name: string;
+  /** The graph of modules that the process has for itself; undefined when it is the only one that serves. */
+  readonly graph?: string;
   isOver: boolean;
 }
 
@@ -31,8 +33,18 @@ export interface Task {
   isCancelled: boolean;
 }
 
+/** The nature of a world with a primary and workers. */
+export interface NatureOfProcesses {
+  /** The share of messages between processes that take long. */
+  readonly slowLinks: number;
+  /** The most that a process takes until its program begins. */
+  readonly forkMs: number;
+  /** The average time between the misfortunes of workers. */
+  readonly misfortuneEveryMs: number;
+}
+
 /** The nature of one world. Each seed draws its own, so that together the seeds try many. */
-export interface Nature {
+export interface Nature extends NatureOfProcesses {
   readonly flushMs: number;
   readonly slowFlush: number;
   readonly netMs: number;
@@ -77,6 +89,8 @@ export class World {
   readonly ofKernels: SeededRandom;
   readonly ofUsers: SeededRandom;
   readonly ofFate: SeededRandom;
+  /** The chance of messages between processes. */
+  readonly ofLinks: SeededRandom;
   readonly #ofTurns: SeededRandom;
   readonly trace: Trace;
   /** Called at each moment at which the code of the server lets tests crash it. */
@@ -90,6 +104,7 @@ export class World {
   /** How often the world waited for something real that nobody has announced, which makes a trace depend on chance. */
   realWaits = 0;
   readonly #tasks = new TaskHeap();
+  readonly #ends = new Map<Life, (() => void)[]>();
   #immediates: Task[] = [];
   #checking: Task[] = [];
   #left = 1;
@@ -111,7 +126,9 @@ export class World {
       random.fork(),
     ];
     [this.ofUsers, this.ofFate, this.#ofTurns] = [random.fork(), random.fork(), random.fork()];
-    this.nature = natureOf(random.fork());
+    const nature = natureOf(random.fork());
+    this.ofLinks = random.fork();
+    this.nature = { ...nature, ...natureOfProcesses(random.fork()) };
     this.trace = new Trace(this, keepsTrace);
   }
 
@@ -160,6 +177,16 @@ export class World {
   end(life: Life): void {
     life.isOver = true;
     this.#tasks.removeWhere((task) => task.life === life);
+    const acts = this.#ends.get(life) ?? [];
+    this.#ends.delete(life);
+    for (const act of acts) act();
+  }
+
+  /** Calls `act` when a life ends: the system closes what a process has left open. */
+  atEnd(life: Life, act: () => void): void {
+    const acts = this.#ends.get(life);
+    if (acts === undefined) this.#ends.set(life, [act]);
+    else acts.push(act);
   }
 
   /** Stops the world until something real has happened, such as the loading of a module. Several happen one after the other. */
@@ -264,7 +291,15 @@ export class World {
   }
 }
 
-function natureOf(random: SeededRandom): Nature {
+function natureOfProcesses(random: SeededRandom): NatureOfProcesses {
+  return {
+    slowLinks: random.pick([0, 0.01, 0.1]),
+    forkMs: random.pick([5, 60, 60, 400]),
+    misfortuneEveryMs: random.pick([800, 3000, 3000, 10_000]),
+  };
+}
+
+function natureOf(random: SeededRandom): Omit<Nature, keyof NatureOfProcesses> {
   return {
     flushMs: random.pick([0.5, 2, 2, 20]),
     slowFlush: random.pick([0, 0.03, 0.03, 0.2]),

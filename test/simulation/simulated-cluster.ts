@@ -1,0 +1,228 @@
+/**
+ * A server with a primary and workers: the real programs of both, each in a life and a graph of modules of its own. Only the parts of the
+ * system between them are stand-ins (`stand-ins/cluster.ts`, `net.ts`, `lmdb.ts`).
+ */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { serverOf } from './http/uws.ts';
+import type { SimulatedZygote } from './kernel/simulated-zygote.ts';
+import { aside, beginLife, GRAPH } from './simulated-process.ts';
+import { SimulatedServer } from './simulated-server.ts';
+import { runWorkersWith, type WorkerChannel } from './stand-ins/cluster.ts';
+import { sendSignal } from './stand-ins/processes.ts';
+import { zygotesOf } from './stand-ins/zygote-process.ts';
+import { type Life, OUTSIDE, textOf } from './world/world.ts';
+
+/** A life begins without the files of its store, although there are others of an earlier life. */
+const SETTINGS = { TROUPE_NEW_STORE: 'true' };
+/** Ends of workers that the primary logs. */
+const WORKER_ENDED = 'a worker has ended; others take over its slots';
+const NOT_IN_ORDER = 'a worker that was being replaced did not stop in order';
+const NOT_REPLACED = 'no other worker could start; this one goes on';
+
+type Options = Parameters<typeof import('#src/start/process/serve-as-worker.ts').serveAsWorker>[0];
+
+export class SimulatedCluster extends SimulatedServer {
+  readonly #size: number;
+  #lives = 0;
+  #primary: Life = OUTSIDE;
+  /** Stands for the set of living processes: another one as soon as one of them ends. */
+  #era: Life = { name: 'before', isOver: false };
+  #workers: Life[] = [];
+  /** Workers that were killed, or told to end, and whose end the primary may log. */
+  #killed = 0;
+  #ended: (() => void) | undefined;
+
+  constructor(folder: string, workers: number, settings: Readonly<Record<string, string>> = {}) {
+    super(folder, settings);
+    this.#size = workers;
+  }
+
+  get lives(): number {
+    return this.#lives;
+  }
+
+  get life(): Life {
+    return this.#era;
+  }
+
+  /** The system gives a connection to any worker that accepts. */
+  receiver(): Life {
+    const accepting = this.#workers.filter((life) => !life.isOver && serverOf(life)?.isListening === true);
+    if (accepting.length === 0) return this.#primary;
+    return accepting.length === 1 ? accepting[0]! : this.world.ofLinks.pick(accepting);
+  }
+
+  protected zygotes(): readonly SimulatedZygote[] {
+    return zygotesOf(this.world).filter(({ life }) => life === this.#primary);
+  }
+
+  protected has(life: Life): boolean {
+    return life === this.#primary || this.#workers.includes(life);
+  }
+
+  start(): Promise<void> {
+    const life: Life = { name: `primary ${++this.#lives}`, graph: '0', isOver: false };
+    this.#primary = life;
+    this.isBroken = false;
+    this.#killed = 0;
+    this.#workers = [];
+    this.#beginEra();
+    rmSync(join(this.folder, 'store'), { recursive: true, force: true }); // its records are on the disk of the world
+    runWorkersWith({
+      program: (channel, exit, worker) => this.#runWorker(channel, exit, worker),
+      begun: (worker) => void this.#workers.push(worker),
+      ended: (worker) => this.#onEnded(worker),
+    });
+    return new Promise((resolve, reject) => {
+      const ready = () => {
+        this.up = this.#era;
+        this.world.trace.add('life', `${this.#lives} serves`);
+        resolve();
+      };
+      this.world.after(
+        0,
+        () => {
+          beginLife(life.graph);
+          this.#runPrimary(life).then(
+            () => this.world.after(0, ready, OUTSIDE),
+            (error) => this.world.after(0, () => reject(error), OUTSIDE),
+          );
+        },
+        life,
+      );
+    });
+  }
+
+  kill(): void {
+    if (this.#primary.isOver) return;
+    this.world.trace.add('life', `${this.#lives} is killed`);
+    this.world.count('crashes');
+    this.#endAll();
+  }
+
+  /** Kills one worker, if one lives. */
+  killWorker(): void {
+    const living = this.#workers.filter(({ isOver }) => !isOver);
+    if (living.length === 0) return;
+    this.#killOne(this.world.ofFate.pick(living));
+  }
+
+  #killOne(worker: Life): void {
+    this.world.trace.add('kill', worker.name);
+    this.world.count('killed workers');
+    this.#killed++;
+    this.world.end(worker);
+  }
+
+  /** Replaces the workers one after the other. */
+  reload(): void {
+    if (this.up === undefined) return;
+    this.world.trace.add('life', `${this.#lives} reloads`);
+    this.world.count('reloads');
+    this.#killed += this.#size; // a replaced worker that is killed meanwhile is logged
+    sendSignal(this.#primary, 'SIGHUP');
+  }
+
+  async drain(): Promise<void> {
+    if (this.up === undefined || this.#primary.isOver) return;
+    this.world.trace.add('life', `${this.#lives} drains`);
+    this.world.count('drains');
+    await new Promise<void>((resolve) => {
+      this.#ended = resolve;
+      sendSignal(this.#primary, 'SIGTERM');
+    });
+  }
+
+  #beginEra(): void {
+    this.#era.isOver = true;
+    this.#era = { name: `era of life ${this.#lives}`, isOver: false };
+    if (this.up !== undefined) this.up = this.#era;
+  }
+
+  #onEnded(worker: Life): void {
+    this.world.trace.add('end', worker.name);
+    this.#workers = this.#workers.filter((other) => other !== worker);
+    this.cutConnections(worker);
+    this.#beginEra();
+  }
+
+  #endAll(): void {
+    this.up = undefined;
+    const zygotes = this.zygotes();
+    for (const worker of [...this.#workers]) this.world.end(worker);
+    this.world.end(this.#primary);
+    for (const zygote of zygotes) zygote.serverDied();
+    this.#beginEra();
+    this.#ended?.();
+    this.#ended = undefined;
+  }
+
+  async #runPrimary(life: Life): Promise<void> {
+    const { serveWithWorkers } = await this.#moduleOf<
+      typeof import('#src/start/process/serve-with-workers.ts')
+    >('#src/start/process/serve-with-workers.ts', life);
+    const options = await this.#optionsOf(life, (code) => {
+      if (code !== 0) this.complain(`the primary has ended with the code ${code}`);
+      this.#endAll();
+    });
+    await serveWithWorkers(options, 'main.js');
+  }
+
+  #runWorker(channel: WorkerChannel, exit: (code: number) => void, life: Life): void {
+    beginLife(life.graph);
+    const serve = async () => {
+      const { serveAsWorker } = await this.#moduleOf<typeof import('#src/start/process/serve-as-worker.ts')>(
+        '#src/start/process/serve-as-worker.ts',
+        life,
+      );
+      const options = await this.#optionsOf(life, (code) => {
+        if (code !== 0) this.#killed++;
+        exit(code);
+      });
+      await serveAsWorker(options, channel as Parameters<typeof serveAsWorker>[1]);
+    };
+    serve().catch((error: unknown) => {
+      this.complain(`${life.name} does not start: ${textOf(error)}`);
+      exit(1);
+    });
+  }
+
+  /** Resolves with the options that `main.ts` makes. */
+  async #optionsOf(life: Life, end: (code: number) => void): Promise<Options> {
+    const { loadConfig } = await this.#moduleOf<typeof import('#src/base/config/config.ts')>(
+      '#src/base/config/config.ts',
+      life,
+    );
+    const { openLog } = await this.#moduleOf<typeof import('#src/base/log/log.ts')>(
+      '#src/base/log/log.ts',
+      life,
+    );
+    const { config } = loadConfig(
+      { ...this.settings, ...SETTINGS, TROUPE_WORKERS: String(this.#size) },
+      { cwd: this.folder },
+    );
+    const log = openLog({ level: 'info', destination: { write: (line) => this.writeLog(line) } });
+    return {
+      config,
+      log,
+      secrets: [],
+      end: end as Options['end'],
+      fail: ((message: string) => {
+        this.complain(`${life.name} has failed: ${message}`);
+        end(1);
+      }) as Options['fail'],
+    };
+  }
+
+  /** Loads a module of the product into the graph of a process. */
+  #moduleOf<Module>(name: string, { graph }: Life): Promise<Module> {
+    const url = `${import.meta.resolve(name)}?${GRAPH}=${graph}`;
+    return this.world.stopWorldFor(() => aside(() => import(url) as Promise<Module>));
+  }
+
+  protected override expects(message: string, fields: Readonly<Record<string, unknown>>): boolean {
+    if ([WORKER_ENDED, NOT_IN_ORDER, NOT_REPLACED].includes(message)) return this.#killed-- > 0;
+    return super.expects(message, fields);
+  }
+}
