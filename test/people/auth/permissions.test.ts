@@ -121,6 +121,6 @@ for (const [action, { role, scopes }] of ACTIONS) {
 
 test('an action that is not in the table is a bug, not a refusal', () => {
   assert.throws(() => authorize(principalWith('owner', SCOPES), 'notebook.burn'), {
-    message: 'There is no action notebook.burn.',
+    message: 'An action is declared. Broken by: notebook.burn.',
   });
 });
