@@ -15,16 +15,12 @@ export type PageCredential = 'code' | 'cookie' | 'page' | 'public';
 /** How long the credential in an address of a public file is valid. */
 export const PUBLIC_CODE_LIFE_MS = 5 * 60_000;
 
-/**
- * A page's credential as the request has it, the notebook that the request names, and the access
- * that it needs.
- */
+/** A page's credential as the request has it, and the notebook that the request names. */
 export interface SentPageCredential {
   readonly kind: PageCredential;
   /** Empty when the request has no credential. */
   readonly text: string;
   readonly notebookId: string;
-  readonly action: string;
 }
 
 const RANK: Readonly<Record<PageAccess, number>> = { view: 0, interact: 1, edit: 2 };

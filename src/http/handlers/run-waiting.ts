@@ -28,6 +28,9 @@ interface ReadRun {
   readonly hasEnded: boolean;
 }
 
+/** The path of a run ends with its id, which needs no escaping. */
+const PATH_OF_RUNS = pathOf('getRun', { runId: '' });
+
 export class RunWaiting {
   readonly #runs: RunRepository;
   readonly #guard: GuardRun;
@@ -51,7 +54,7 @@ export class RunWaiting {
    * or 202 with the run as it began when the time is over or the run is stale.
    */
   submitted(request: WaitingRequest, submission: Submission): Reply<never> {
-    const location = pathOf('getRun', { runId: submission.runId });
+    const location = `${PATH_OF_RUNS}${submission.runId}`;
     const accepted = encodedJson(submissionJson(submission), 202, { location });
     return request.query.wait === 0 ? accepted : this.#submitted(request, submission, accepted, {});
   }

@@ -291,7 +291,7 @@ export class LiveNotebook {
     }
     this.#saveCells(by);
     const touched = changes.flatMap(({ cellId }) => this.view.get(cellId) ?? []);
-    this.#publishRegistered(touched);
+    this.#publishRegistered(touched, this.#committed());
     this.#tellCells(touched);
     this.follower?.changed(touched.flatMap(changesTo), null, { userId: by, isAgent: false });
   }
@@ -346,7 +346,7 @@ export class LiveNotebook {
   editsGiven({ codes }: CellEdits): void {
     const corrected = Object.keys(codes).flatMap((cellId) => this.view.codeDelivered(cellId) ?? []);
     this.#tellCells(corrected);
-    this.follower?.settled(corrected);
+    if (corrected.length > 0) this.follower?.settled(corrected);
   }
 
   /** Notes that the kernel runs these cells with other codes than they have. It gets their present codes with the next edits. */
@@ -376,7 +376,7 @@ export class LiveNotebook {
     const after = this.#committed();
     for (const cellId of deleted) this.#changes.forget(cellId);
     if (deleted.length > 0) this.#publish({ type: 'cells-deleted', data: { cellIds: deleted } }, after);
-    if (registered.length > 0 || reordered) this.#publishRegistered(registered);
+    if (registered.length > 0 || reordered) this.#publishRegistered(registered, after);
     for (const cell of registered) this.#changes.changed(cell);
     if (by !== undefined) this.#changes.flush();
     return applied;
@@ -434,8 +434,8 @@ export class LiveNotebook {
     );
   }
 
-  #publishRegistered(cells: readonly ViewCell[]): void {
-    for (const event of registeredEvents(cells, this.view.cells)) this.#publish(event, this.#committed());
+  #publishRegistered(cells: readonly ViewCell[], after: Promise<void> | undefined): void {
+    for (const event of registeredEvents(cells, this.view.cells)) this.#publish(event, after);
   }
 
   /** Publishes the changes of cells. */

@@ -74,7 +74,7 @@ export class EchoFilter {
    * because it waits for a pause in writing before it does so.
    */
   wrote(cellId: string): void {
-    this.#keep(cellId, []);
+    if (this.#sent.has(cellId)) this.#keep(cellId, []);
   }
 
   /**

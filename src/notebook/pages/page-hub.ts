@@ -293,9 +293,8 @@ export class PageHub implements NotebookFollower {
       if (page?.echoes.isEcho(change.cellId, change.code) === true) repeated.add(change.cellId);
       return !repeated.has(change.cellId) && view.get(change.cellId)?.code !== change.code;
     });
-    const corrections = this.#correctionsOf(
-      changes.filter((change) => change.type === 'set-code' && repeated.has(change.cellId)),
-    );
+    const isRepeated = (change: DocumentChange) => change.type === 'set-code' && repeated.has(change.cellId);
+    const corrections = repeated.size === 0 ? [] : this.#correctionsOf(changes.filter(isRepeated));
     if (wanted.length > 0) {
       const effective = this.#live.edit(wanted, userId, page ?? null);
       if (page !== undefined) corrections.push(...this.#corrections(page, wanted, effective));
@@ -313,8 +312,7 @@ export class PageHub implements NotebookFollower {
     effective: readonly DocumentChange[],
   ): DocumentChange[] {
     const { view } = this.#live;
-    const taken = new Set(effective.map(keyOf));
-    const refused = this.#correctionsOf(wanted.filter((change) => !taken.has(keyOf(change))));
+    const refused = effective.length === wanted.length ? [] : this.#refused(wanted, effective);
     if (refused.length > 0) this.#send(page, FULL);
     const behind = effective.filter(
       (change) => change.type === 'set-code' && page.echoes.mayBeBehind(change.cellId),
@@ -323,6 +321,12 @@ export class PageHub implements NotebookFollower {
       performance.now() - page.reorderedMs < MAX_DELIVERY_MS && effective.some(changesOrder);
     const order: DocumentChange = { type: 'reorder-cells', cellIds: view.cells.map(({ id }) => id) };
     return [...refused, ...behind, ...(isOrderUnsure ? [order] : [])];
+  }
+
+  /** Returns the corrections of the changes that had no effect. */
+  #refused(wanted: readonly DocumentChange[], effective: readonly DocumentChange[]): DocumentChange[] {
+    const taken = new Set(effective.map(keyOf));
+    return this.#correctionsOf(wanted.filter((change) => !taken.has(keyOf(change))));
   }
 
   /** Returns one correction for each cell, by the page's last change of it: a correction may have megabytes of code. */

@@ -83,12 +83,11 @@ export class PageTokens {
    * one-time code. Throws `unauthenticated` when the credential is not valid for this notebook, has expired, or its
    * access token is no longer valid. Also throws the errors that a request of the caller would get.
    */
-  principalOf({ kind, text, notebookId, action }: SentPageCredential, nowMs: number = Date.now()): Principal {
+  principalOf({ kind, text, notebookId }: SentPageCredential, nowMs: number = Date.now()): Principal {
     const claims = this.#claimsOf(kind, text);
     if (claims === undefined || claims.notebookId !== notebookId || claims.expiresAtMs <= nowMs)
       throw refused();
     const principal = this.#authenticator.holderOf(claims.tokenId as TokenId, claims.workspaceId);
-    this.#authenticator.authorize(principal, action);
     const pageAccess = lower(claims.access, highestAccess(principal));
     return Object.freeze({ ...principal, pageAccess });
   }

@@ -75,7 +75,8 @@ export abstract class LiveSessions<Live extends LiveSession> {
    * Returns the stream of a session, if the session is in memory, somebody follows the stream, or it is kept.
    */
   streamOf(session: ActorId): SessionStream | undefined {
-    return this.peek(session)?.stream ?? this.#parked.get(keyOf(session))?.stream;
+    const key = keyOf(session);
+    return (this.#live.get(key) ?? this.#parked.get(key))?.stream;
   }
 
   /**

@@ -24,8 +24,8 @@ const MAX_CALLS_OF_AN_ENVIRONMENT = 175;
 /** The last messages of the kernel arrive in one piece or in several, so these two counts vary: the least is 945 here. */
 const MAX_CALLS_OF_A_CODE_CALL = 1_020;
 const MAX_CALLS_OF_A_CANCELLED_RUN = 1_900;
-const MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED = 381;
-const MAX_CALLS_OF_AN_EDIT_OF_A_PAGE = 400;
+const MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED = 375;
+const MAX_CALLS_OF_AN_EDIT_OF_A_PAGE = 392;
 
 const server = await startServer(test);
 const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
