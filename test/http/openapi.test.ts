@@ -78,6 +78,7 @@ test('a named schema occurs once and is referenced everywhere else', () => {
       part: { $ref: '#/components/schemas/PartOutput' },
       parts: { type: 'array', items: { $ref: '#/components/schemas/PartOutput' } },
     },
+    examples: [{ thingId: 'thingId', parts: [{ partId: 'partId' }] }],
   });
 });
 

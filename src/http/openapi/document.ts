@@ -9,6 +9,7 @@ import { ComponentSchemas } from './component-schemas.ts';
 import { ERROR_SCHEMAS, FAILURE_SCHEMAS } from './error-schemas.ts';
 import { AGENTS_EXAMPLES } from './examples/agents.ts';
 import { DATASOURCES_EXAMPLES } from './examples/datasources.ts';
+import { withDerivedExamples } from './examples/derived-examples.ts';
 import { IDENTITY_EXAMPLES } from './examples/identity.ts';
 import { NOTEBOOKS_EXAMPLES } from './examples/notebooks.ts';
 import { OPERATIONS_EXAMPLES } from './examples/operations.ts';
@@ -38,7 +39,11 @@ export interface OpenApiDocument {
 /** Returns the document for these routes, except those of pages. Throws when two different schemas have the same name. */
 export function createOpenApi(allRoutes: readonly Route[], options: OpenApiOptions): OpenApiDocument {
   const routes = allRoutes.filter(({ isUndocumented }) => isUndocumented !== true);
-  const schemas = new ComponentSchemas({ ...FAILURE_SCHEMAS, ...options.schemas }, RESPONSE_EXAMPLES);
+  const answers = routes.flatMap(({ responses }) =>
+    Object.values(responses).flatMap(({ schema }) => schema ?? []),
+  );
+  const examples = withDerivedExamples(answers, RESPONSE_EXAMPLES);
+  const schemas = new ComponentSchemas({ ...FAILURE_SCHEMAS, ...options.schemas }, examples);
   for (const { body } of routes) {
     if (body !== undefined && body !== EmptyBodySchema) schemas.convert(body, 'request');
   }

@@ -2,7 +2,7 @@
 import type { AgentSession, AgentSessionGrant, AgentSessionSummary } from '#src/contract/wire/agent.ts';
 import type { AgentStreamEvent } from '#src/contract/wire/events.ts';
 import type { ModelKey, ModelList, ModelTest } from '#src/contract/wire/models.ts';
-import { AT, COLLEAGUE, CONVERSATION, ENVIRONMENT, page, RUN, times, USER } from './example-values.ts';
+import { AT, COLLEAGUE, CONVERSATION, ENVIRONMENT, RUN, times, USER } from './example-values.ts';
 
 const conversation: AgentSessionSummary = {
   sessionId: CONVERSATION,
@@ -51,11 +51,9 @@ const agentEvent: AgentStreamEvent = {
 };
 
 export const AGENTS_EXAMPLES = {
-  AgentEntryPage: page(entry),
+  AgentEntry: entry,
   AgentSession: agentSession,
   AgentSessionGrant: agentSessionGrant,
-  AgentSessionGrantList: { items: [agentSessionGrant] },
-  AgentSessionPage: page(conversation),
   AgentSessionSummary: conversation,
   AgentStreamEvent: agentEvent,
   ModelKey: modelKey,

@@ -1,6 +1,6 @@
 /** Examples of datasources. */
 import type { ConnectionTest, Datasource, DatasourceGrant } from '#src/contract/wire/datasource.ts';
-import { AT, page, times, USER } from './example-values.ts';
+import { AT, times, USER } from './example-values.ts';
 
 const datasource: Datasource = {
   id: 'ds_01k6gq0000gggggggggggggggg',
@@ -24,7 +24,5 @@ export const DATASOURCES_EXAMPLES = {
   ConnectionTest: connectionTest,
   Datasource: datasource,
   DatasourceGrant: datasourceGrant,
-  DatasourceGrantList: { items: [datasourceGrant] },
-  DatasourcePage: page(datasource),
   DeletedDatasource: { slug: 'sales', deleted: true },
 };

@@ -1,5 +1,4 @@
-/** Values that the examples share: ids, times, and a page of a list. */
-import type { Page } from '#src/contract/wire/shape.ts';
+/** Values that the examples share: ids and times. */
 
 export const NOTEBOOK = 'nb_01k6gq0000aaaaaaaaaaaaaaaa';
 export const ENVIRONMENT = 'env_01k6gq0000bbbbbbbbbbbbbbbb';
@@ -12,8 +11,3 @@ export const [USER, COLLEAGUE] = ['ada@example.com', 'grace@example.com'];
 export const AT = '2026-01-31T12:00:00.000Z';
 export const LATER = '2026-01-31T12:00:01.250Z';
 export const times = { createdAt: AT, updatedAt: LATER };
-
-/** Returns the only page of a list. */
-export function page<Item>(...items: Item[]): Page<Item> {
-  return { items, nextCursor: null };
-}

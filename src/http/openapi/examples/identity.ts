@@ -8,7 +8,7 @@ import type {
   Workspace,
   WorkspaceLimits,
 } from '#src/contract/wire/identity.ts';
-import { AT, COLLEAGUE, page, times, USER, WORKSPACE } from './example-values.ts';
+import { AT, COLLEAGUE, times, USER, WORKSPACE } from './example-values.ts';
 
 const workspace: Workspace = { id: WORKSPACE, name: 'Research', createdAt: AT };
 const member: Member = { userId: USER, role: 'owner', name: 'Ada', ...times };
@@ -65,13 +65,10 @@ const limits: WorkspaceLimits = {
 
 export const IDENTITY_EXAMPLES = {
   AccessToken: token,
-  AccessTokenPage: page(token),
-  AuditPage: page(audited),
+  AuditEntry: audited,
   CreatedAccessToken: createdToken,
   Member: member,
-  MemberPage: page(member),
   OwnAccount: account,
   Workspace: workspace,
   WorkspaceLimits: limits,
-  WorkspacePage: page(workspace),
 };

@@ -25,7 +25,7 @@ import type {
   NotebookSession,
   SessionInterruption,
 } from '#src/contract/wire/session.ts';
-import { AT, ENVIRONMENT, EVENT, LATER, NOTEBOOK, page, RUN, times, USER } from './example-values.ts';
+import { AT, ENVIRONMENT, EVENT, LATER, NOTEBOOK, RUN, times, USER } from './example-values.ts';
 
 const cell = { cell_id: 'total', code: 'total = sum([1, 2, 3])\ntotal', options: {} };
 const notebook: Notebook = {
@@ -184,14 +184,14 @@ const completions: Completions = {
 };
 
 export const NOTEBOOKS_EXAMPLES = {
+  NotebookSummary: notebookSummary,
+  NotebookSessionSummary: sessionSummary,
+  RunCancellationResult: cancelled,
   AgentRun: prompt,
-  AgentRunPage: page(prompt),
   CancellationAccepted: cancellation,
   SessionInterruption: interruption,
-  RunCancellationResults: { items: [cancelled] },
   CodeResult: codeResult,
   Environment: environment,
-  EnvironmentPage: page(environment),
   BrowserPage: browserPage,
   ChangedCells: changedCells,
   Completions: completions,
@@ -199,20 +199,14 @@ export const NOTEBOOKS_EXAMPLES = {
   UiValuesResult: uiValuesResult,
   EventTicket: eventTicket,
   FileEntry: file,
-  FilePage: page(file),
   ImportedNotebook: notebook,
   Notebook: notebook,
-  NotebookPage: page(notebookSummary),
   NotebookSecret: notebookSecret,
-  NotebookSecretList: { items: [notebookSecret] },
   NotebookVersionList: { items: notebookVersions },
   NotebookSession: session,
-  NotebookSessionPage: page(sessionSummary),
   NotebookStreamEvent: notebookEvent,
   NotebookRun: run,
-  NotebookRunPage: page(run),
   Run: run,
-  RunPage: page(run),
   SubmittedAgentRun: { runId: RUN, lastEventId: EVENT, ...prompt } satisfies SubmittedAgentRun,
   SubmittedNotebookRun: { runId: RUN, lastEventId: EVENT, ...run } satisfies SubmittedNotebookRun,
 };
