@@ -14,10 +14,10 @@ import { DatasourceGrants } from './grants.ts';
 import { KeyringStore } from './keys/keyring-store.ts';
 import { probeConnection, untestedWarnings } from './probe.ts';
 import { Descriptions } from './query/descriptions.ts';
+import { LinkPool } from './query/link-pool.ts';
 import { dropInAllWorkers } from './query/outdated.ts';
 import { Queries } from './query/queries.ts';
 import { QueriesForAgents } from './query/queries-for-agents.ts';
-import { SessionPool } from './query/session-pool.ts';
 
 /** The parts of the server that the datasource plane needs. */
 export interface DatasourcePlaneOptions {
@@ -56,13 +56,13 @@ export async function openDatasources(
     engines,
     filesDirectory: () => workspaceFiles(workspaceId),
   });
-  const openSession = (workspaceId: WorkspaceId, record: DatasourceRecord) =>
+  const openLink = (workspaceId: WorkspaceId, record: DatasourceRecord) =>
     connectorOf(record.kind).open(
       datasources.open(workspaceId, record),
       contextOf(workspaceId),
       AbortSignal.timeout(OPEN_DEADLINE_MS),
     );
-  const pool = new SessionPool(openSession, { workers: cluster.size });
+  const pool = new LinkPool(openLink, { workers: cluster.size });
   const descriptions = new Descriptions();
   const drop = (workspaceId: WorkspaceId, slug: string) => {
     pool.drop(workspaceId, slug);

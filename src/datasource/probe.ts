@@ -5,7 +5,7 @@ import { anySignal } from '#src/base/async/any-signal.ts';
 import type { ConnectionTest, DatasourceWarning } from '#src/contract/wire/datasource.ts';
 import type { Connection } from './connectors/connection-schema.ts';
 import { connectorOf } from './connectors/connection-schema.ts';
-import type { ConnectorContext, Session } from './connectors/session.ts';
+import type { ConnectorContext, DatabaseLink } from './connectors/link.ts';
 import { DatasourceFailure, FAILURES } from './failure.ts';
 
 /** The dependencies of a connection test. */
@@ -60,23 +60,23 @@ async function attempt(
   context: ConnectorContext,
   signal: AbortSignal,
 ): Promise<Pick<ConnectionTest, 'message'> & { readonly warnings: readonly DatasourceWarning[] }> {
-  let session: Session | undefined;
+  let link: DatabaseLink | undefined;
   try {
     const connector = connectorOf(connection.kind);
-    session = await connector.open(connection, context, signal);
-    await session.probe(signal);
-    return { message: WORKS, warnings: connector.readsByWords ? await rightsOf(session, signal) : [] };
+    link = await connector.open(connection, context, signal);
+    await link.probe(signal);
+    return { message: WORKS, warnings: connector.readsByWords ? await rightsOf(link, signal) : [] };
   } catch (error) {
     return { message: error instanceof DatasourceFailure ? error.message : FAILURES.failed, warnings: [] };
   } finally {
-    await session?.close();
+    await link?.close();
   }
 }
 
 /** Resolves with warnings about the account's rights. A failure here does not affect the test: the connection works. */
-async function rightsOf(session: Session, signal: AbortSignal): Promise<readonly DatasourceWarning[]> {
+async function rightsOf(link: DatabaseLink, signal: AbortSignal): Promise<readonly DatasourceWarning[]> {
   const deadline = anySignal(signal, AbortSignal.timeout(RIGHTS_DEADLINE_MS));
-  const mayWrite = await session.mayWrite?.(deadline).catch(() => undefined);
+  const mayWrite = await link.mayWrite?.(deadline).catch(() => undefined);
   if (mayWrite === undefined) return [RIGHTS_UNKNOWN];
   return mayWrite ? [MAY_WRITE] : [];
 }

@@ -5,7 +5,7 @@ import { ModelKeys } from '#src/agent/models/model-keys.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { Queries, type Reader } from '#src/datasource/query/queries.ts';
-import { SessionPool } from '#src/datasource/query/session-pool.ts';
+import { LinkPool } from '#src/datasource/query/link-pool.ts';
 import { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { QueryAudit } from '#src/people/audit/query-audit.ts';
 import { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';
@@ -43,7 +43,7 @@ test('a statement is refused at once when another worker has revoked the grant o
       tx.put(datasourceGrants, grant, WORKSPACE, 'sales', 'role:viewer');
     });
   const opened: number[] = [];
-  const pool = new SessionPool(async (_, { revision }) => {
+  const pool = new LinkPool(async (_, { revision }) => {
     opened.push(revision);
     return { probe: async () => {}, query: async function* () {}, close: async () => {} };
   });

@@ -19,7 +19,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { embeddedSession } from '#src/datasource/embedded/embedded-session.ts';
+import { embeddedLink } from '#src/datasource/embedded/embedded-link.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
 import { DATA_FILES, DUCKDB, FORGED_SQLITE, PLANTED_SQLITE, SQLITE } from '#test/escape/sql-statements.ts';
 import { eventually } from '#test/support/processes.ts';
@@ -42,7 +42,7 @@ function fixture(owner: Owner, start: typeof startEngine) {
   const engines = new Engines(start);
   owner.after(async () => engines[Symbol.dispose]());
   const open = (kind: 'sqlite' | 'duckdb' | 'files', path: string) =>
-    embeddedSession({ kind, filesDirectory: folder, path }, engines);
+    embeddedLink({ kind, filesDirectory: folder, path }, engines);
   const paths = {
     IN: join(folder, 'inside'),
     SECRET: join(outside, 'secret'),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { embeddedSession } from '#src/datasource/embedded/embedded-session.ts';
+import { embeddedLink } from '#src/datasource/embedded/embedded-link.ts';
 import type { EngineProcess } from '#src/datasource/embedded/engine-port.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
 import { descriptorsOf } from '#test/escape/process-table.ts';
@@ -24,7 +24,7 @@ function fixture(owner: Owner) {
   });
   owner.after(async () => engines[Symbol.dispose]());
   const open = (kind: 'files' | 'sqlite', path: string) =>
-    embeddedSession({ kind, filesDirectory, path }, engines);
+    embeddedLink({ kind, filesDirectory, path }, engines);
   return { engines, started, filesDirectory, open, session: open('files', '.') };
 }
 

@@ -9,7 +9,7 @@ import {
   parseConnection,
 } from '#src/datasource/connectors/connection-schema.ts';
 import { installedDrivers } from '#src/datasource/connectors/drivers.ts';
-import type { Session } from '#src/datasource/connectors/session.ts';
+import type { DatabaseLink } from '#src/datasource/connectors/link.ts';
 import { createEgress } from '#src/datasource/egress/egress.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
 import { type ProbeContext, probeConnection } from '#src/datasource/probe.ts';
@@ -29,7 +29,7 @@ export interface ProbeFixture {
   /** Tests a connection and returns the codes of its warnings. */
   warnings(connection: object): Promise<string[]>;
   /** Opens a session, which is closed when the test ends. */
-  open(connection: object): Promise<Session>;
+  open(connection: object): Promise<DatabaseLink>;
 }
 
 /** Returns a fixture that ends with the owner. */
@@ -88,7 +88,7 @@ export interface Asked extends Partial<QueryOptions> {
 
 /** Runs a statement, read-only unless the options say otherwise, and returns all its rows. */
 export async function ask(
-  session: Session,
+  session: DatabaseLink,
   sql: string,
   { parameters = [], ...options }: Asked = {},
 ): Promise<Result> {
@@ -107,7 +107,7 @@ export async function ask(
  * cancellation.
  */
 export async function askAndCancel(
-  session: Session,
+  session: DatabaseLink,
   sql: string,
   isSent: () => boolean,
   options: Asked = {},

@@ -2,7 +2,7 @@
  * Two ways to run the statements of a fuzz: on confined engines directly, and on a server through a
  * notebook.
  */
-import { embeddedSession } from '#src/datasource/embedded/embedded-session.ts';
+import { embeddedLink } from '#src/datasource/embedded/embedded-link.ts';
 import type { StartEngine } from '#src/datasource/embedded/engine-port.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
 import { DatasourceFailure } from '#src/datasource/failure.ts';
@@ -22,7 +22,7 @@ export function askEngines(
   const engines = new Engines(startEngine);
   return {
     async ask({ kind, path }, sql, readOnly) {
-      const session = embeddedSession({ kind, filesDirectory: folder, path }, engines);
+      const session = embeddedLink({ kind, filesDirectory: folder, path }, engines);
       let text = '';
       try {
         const limits = { signal: AbortSignal.timeout(PATIENCE_MS), readOnly, maxRows: MAX_ROWS };

@@ -10,8 +10,8 @@ import { DatasourceFailure, type FailureCategory } from '../failure.ts';
 import type { SqlSyntax } from '../query/placeholders.ts';
 import type { Parameter } from '../rows.ts';
 import { memberViolations, secretMembers } from './connection-members.ts';
-import { openGuarded } from './guarded-session.ts';
-import type { ConnectorContext, Opening, Session, Target } from './session.ts';
+import { openGuarded } from './guarded-link.ts';
+import type { ConnectorContext, DatabaseLink, Opening, Target } from './link.ts';
 
 /** The members that a connector defines. `S` is the schema of its connections. */
 export interface Definition<S extends TObject> {
@@ -22,7 +22,7 @@ export interface Definition<S extends TObject> {
   readonly schema: S;
   /** Returns where the database is; `null` for embedded ones. */
   target(connection: Static<S>): Target | null;
-  open(connection: Static<S>, opening: Opening): Promise<Session>;
+  open(connection: Static<S>, opening: Opening): Promise<DatabaseLink>;
   /** Most bytes between two batches of rows, for drivers that buffer a whole row of any size. */
   readonly maxBytesBetweenBatches?: number;
   /**
@@ -57,8 +57,8 @@ export interface Connector
   /** Returns the errors of a connection of this kind, at paths below `path`; empty when it is complete. */
   violations(value: unknown, path: string): readonly Violation[];
   target(connection: unknown): Target | null;
-  /** Opens a session, which the caller closes. Rejects only with `DatasourceFailure`. `signal` aborts the opening. */
-  open(connection: unknown, context: ConnectorContext, signal: AbortSignal): Promise<Session>;
+  /** Opens a link, which the caller closes. Rejects only with `DatasourceFailure`. `signal` aborts the opening. */
+  open(connection: unknown, context: ConnectorContext, signal: AbortSignal): Promise<DatabaseLink>;
 }
 
 /** Returns the connector of a definition. Its schema is compiled when it is first used. */

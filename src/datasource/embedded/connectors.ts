@@ -3,7 +3,7 @@ import type { Violation } from '#src/base/errors/errors.ts';
 import type { EngineKind } from '#src/confined/processes/children/engine-process.ts';
 import { type Connector, defineConnector } from '../connectors/connector.ts';
 import { POSTGRES_SYNTAX, SQLITE_SYNTAX } from '../query/placeholders.ts';
-import { embeddedSession } from './embedded-session.ts';
+import { embeddedLink } from './embedded-link.ts';
 
 function pathMember(description: string, example: string) {
   return Type.String({ title: 'Path', description, minLength: 1, maxLength: 1024, examples: [example] });
@@ -63,7 +63,7 @@ function embeddedConnector<K extends EngineKind>(
     check: (connection) => checkPath(connection.path),
     target: () => null,
     open: async (connection, { filesDirectory, engines }) =>
-      embeddedSession({ kind, filesDirectory: filesDirectory(), path: connection.path }, engines),
+      embeddedLink({ kind, filesDirectory: filesDirectory(), path: connection.path }, engines),
     syntax: kind === 'sqlite' ? SQLITE_SYNTAX : POSTGRES_SYNTAX,
     placeholder: () => '?',
     classify: () => undefined,

@@ -10,8 +10,8 @@ import { mayRead } from '../access.ts';
 import { connectorOf } from '../connectors/connection-schema.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../rows.ts';
+import type { LinkPool } from './link-pool.ts';
 import { placeParameters } from './placeholders.ts';
-import type { SessionPool } from './session-pool.ts';
 import { controlsTransaction } from './statements.ts';
 
 const NO_TRANSACTIONS =
@@ -37,7 +37,7 @@ export type QueryMetrics = Pick<ServerMetrics, 'queries'>;
 /** Runs statements against datasources. Each has a connection of its own until its rows are read. */
 export class Queries {
   readonly #store: Store;
-  readonly #pool: SessionPool;
+  readonly #pool: LinkPool;
 
   readonly #audit: QueryAudit;
   readonly #metrics: QueryMetrics;
@@ -45,7 +45,7 @@ export class Queries {
 
   constructor(
     store: Store,
-    pool: SessionPool,
+    pool: LinkPool,
     audit: QueryAudit,
     metrics: QueryMetrics,
     tracer?: Tracer | undefined,
@@ -138,7 +138,7 @@ export class Queries {
     let isDone = false;
     try {
       this.#refuseOutdated(reader, record);
-      yield* lease.session.query(placed.sql, parameters, options);
+      yield* lease.link.query(placed.sql, parameters, options);
       isDone = true;
     } finally {
       lease.release(isDone);

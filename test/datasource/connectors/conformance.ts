@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectorOf } from '#src/datasource/connectors/connection-schema.ts';
-import type { Session } from '#src/datasource/connectors/session.ts';
+import type { DatabaseLink } from '#src/datasource/connectors/link.ts';
 import { FAILURES, type FailureCategory } from '#src/datasource/failure.ts';
 import { placeParameters } from '#src/datasource/query/placeholders.ts';
 import type { Cell, Column, Parameter } from '#src/datasource/rows.ts';
@@ -50,7 +50,7 @@ export interface Running {
   readonly received?: Received;
   /** Returns how many passwords have arrived. Absent where the stand-in cannot tell. */
   passwords?(): number;
-  observe(session: Session): Observed | Promise<Observed>;
+  observe(session: DatabaseLink): Observed | Promise<Observed>;
   /** Holds back the answers to statements until the signal aborts. */
   holdAnswers?(until: AbortSignal): void;
 }
@@ -196,7 +196,7 @@ async function opened(owner: Owner, vendor: Vendor) {
 }
 
 /** Checks that another statement can use the session. */
-async function assertUsable(session: Session): Promise<void> {
+async function assertUsable(session: DatabaseLink): Promise<void> {
   assert.deepEqual((await ask(session, 'SELECT 1')).rows, [[1]]);
 }
 
@@ -231,7 +231,7 @@ function placed(kind: string, sql: string, parameters: readonly Parameter[]): st
 }
 
 async function assertArrived(
-  { session, received }: { readonly session: Session; readonly received?: Received },
+  { session, received }: { readonly session: DatabaseLink; readonly received?: Received },
   sql: string,
   parameters: readonly Parameter[],
   arrived: Arrived,
@@ -242,7 +242,7 @@ async function assertArrived(
 }
 
 /** Reads a statement batch by batch. Returns the number of rows in each. */
-async function batchSizes(session: Session, sql: string): Promise<number[]> {
+async function batchSizes(session: DatabaseLink, sql: string): Promise<number[]> {
   const sizes: number[] = [];
   const options = { signal: new AbortController().signal, readOnly: true };
   for await (const batch of session.query(sql, [], options)) sizes.push(batch.rows.length);
@@ -516,7 +516,12 @@ function isOurs(error: Error): boolean {
   return true;
 }
 
-async function assertRefused(session: Session, sql: string, detail: Detail, options: Asked): Promise<void> {
+async function assertRefused(
+  session: DatabaseLink,
+  sql: string,
+  detail: Detail,
+  options: Asked,
+): Promise<void> {
   await assert.rejects(ask(session, sql, options), {
     name: 'DatasourceFailure',
     category: 'query',

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { connectorOf } from '#src/datasource/connectors/connection-schema.ts';
-import type { Session } from '#src/datasource/connectors/session.ts';
+import type { DatabaseLink } from '#src/datasource/connectors/link.ts';
 import { placeParameters } from '#src/datasource/query/placeholders.ts';
 import type { Cell } from '#src/datasource/rows.ts';
 import { mariadbServer, postgresServer } from '#test/support/stand-ins/databases.ts';
@@ -38,7 +38,7 @@ const POSTGRES_VALUES: readonly (readonly [sql: string, value: Cell])[] = [
 
 /** Runs `work` with the name of a new user of PostgreSQL, which is dropped afterwards. */
 async function withRole(
-  owner: Session,
+  owner: DatabaseLink,
   settings: typeof POSTGRES_SETTINGS,
   work: (role: string) => Promise<void>,
 ) {
@@ -93,7 +93,7 @@ const INIT_CONNECT = ONLY_FOR_ITS_USERS({
 });
 
 /** Asks for texts with backslashes and for a parameter, whose place is found as the server finds it for a notebook. */
-async function askEscaped(session: Session, value: string) {
+async function askEscaped(session: DatabaseLink, value: string) {
   const { syntax, placeholder } = connectorOf('mariadb');
   const { sql, count } = placeParameters(syntax, "SELECT 'it\\'s ?', 'back\\\\', ?", (at) =>
     placeholder(at, value),

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
+import { LinkPool } from '#src/datasource/query/link-pool.ts';
 import { Queries, type Reader } from '#src/datasource/query/queries.ts';
-import { SessionPool } from '#src/datasource/query/session-pool.ts';
 import { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { QueryAudit } from '#src/people/audit/query-audit.ts';
 import { datasourceGrants, datasourceRecords } from '#storage/records/datasources.ts';
@@ -21,7 +21,7 @@ async function changedMeanwhile(t: TestContext, change: (store: Store) => void) 
     tx.put(datasourceGrants, { grantedBy: 'ann', createdAt: '' }, WORKSPACE, 'sales', 'user:bob');
   });
   let statements = 0;
-  const pool = new SessionPool(async () => {
+  const pool = new LinkPool(async () => {
     change(store);
     return {
       probe: async () => {},

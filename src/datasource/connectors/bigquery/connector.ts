@@ -3,7 +3,7 @@ import { defineConnector } from '../connector.ts';
 import { checkCertificate, checkUrl, originOf, targetOf, tlsOf } from '../http/address.ts';
 import { agentFor, explainRemote } from '../http/client.ts';
 import { BigquerySchema } from './connection.ts';
-import { classifyBigquery, openBigquery } from './session.ts';
+import { classifyBigquery, openBigquery } from './link.ts';
 
 const API = 'https://bigquery.googleapis.com';
 const TOKENS = 'https://oauth2.googleapis.com/token';

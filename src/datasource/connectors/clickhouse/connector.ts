@@ -18,7 +18,7 @@ export const clickhouse = defineConnector({
   async open(connection, { connectTo }) {
     const route = await connectTo(targetOf(connection.url));
     const tls = tlsOf(connection.url, connection.ca_certificate);
-    const { openClickhouse } = await import('./session.ts');
+    const { openClickhouse } = await import('./link.ts');
     return openClickhouse({ ...connection, agent: agentFor(route, tls), origin: originOf(route, tls) });
   },
   maxBytesBetweenBatches: ROW_AND_BATCH_BYTES,

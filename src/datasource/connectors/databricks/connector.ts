@@ -3,7 +3,7 @@ import { defineConnector } from '../connector.ts';
 import { checkCertificate, originOf, tlsOf } from '../http/address.ts';
 import { agentFor, explainRemote } from '../http/client.ts';
 import { DatabricksSchema, HTTPS_PORT } from './connection.ts';
-import { classifyDatabricks, openDatabricks } from './session.ts';
+import { classifyDatabricks, openDatabricks } from './link.ts';
 
 /** The connector of Databricks SQL warehouses. */
 export const databricks = defineConnector({

@@ -4,7 +4,7 @@ import { parseHost } from '#src/base/net/ip-address.ts';
 import type { EgressRoute } from '../../egress/egress-route.ts';
 import { isCertificate, type TlsOptions } from '../../egress/tls-mode.ts';
 import { DatasourceFailure } from '../../failure.ts';
-import type { Target } from '../session.ts';
+import type { Target } from '../link.ts';
 
 /** Returns a violation when the URL matches the schema's pattern but names no usable host or port. */
 export function checkUrl(url: string): readonly Violation[] {

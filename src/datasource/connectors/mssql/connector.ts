@@ -6,7 +6,7 @@ import { loadDriver } from '../drivers.ts';
 import { checkCertificate } from '../http/address.ts';
 import { serverMembers } from '../members.ts';
 import { isTedious } from './driver.ts';
-import { classifyMssql, explainMssql, openMssql } from './session.ts';
+import { classifyMssql, explainMssql, openMssql } from './link.ts';
 
 /** The connector of Microsoft SQL Server. */
 export const mssql = defineConnector({

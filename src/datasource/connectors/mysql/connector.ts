@@ -43,7 +43,7 @@ function mysqlConnector<K extends 'mysql' | 'mariadb'>(
     check: ({ ca_certificate }) => checkCertificate(ca_certificate),
     target: ({ host, port }) => ({ host, port }),
     async open(connection, { connectTo }) {
-      const { openMysql } = await import('./session.ts');
+      const { openMysql } = await import('./link.ts');
       return openMysql({ ...connection, route: await connectTo(connection) });
     },
     syntax: MYSQL_SYNTAX,

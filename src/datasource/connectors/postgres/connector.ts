@@ -53,7 +53,7 @@ export const postgres = defineConnector({
   target: ({ connection_string }) => addressIn(connection_string),
   async open({ connection_string, schema }, { connectTo }) {
     const address = addressIn(connection_string);
-    const { openPostgres } = await import('./session.ts');
+    const { openPostgres } = await import('./link.ts');
     return openPostgres({ ...address, schema, canDiscard: true, route: await connectTo(address) });
   },
   syntax: POSTGRES_SYNTAX,

@@ -40,7 +40,7 @@ export const redshift = defineConnector({
   check: ({ ca_certificate }) => checkCertificate(ca_certificate),
   target: ({ host, port }) => ({ host, port }),
   async open({ host, port, database, user, password, schema, tls, ca_certificate: ca }, { connectTo }) {
-    const { openPostgres } = await import('../postgres/session.ts');
+    const { openPostgres } = await import('../postgres/link.ts');
     const route = await connectTo({ host, port });
     const address = {
       host,

@@ -3,7 +3,7 @@ import { defineConnector } from '../connector.ts';
 import { checkCertificate, checkUrl, originOf, targetOf, tlsOf } from '../http/address.ts';
 import { agentFor, explainRemote } from '../http/client.ts';
 import { SnowflakeSchema } from './connection.ts';
-import { classifySnowflake, openSnowflake } from './session.ts';
+import { classifySnowflake, openSnowflake } from './link.ts';
 
 /** The connector of Snowflake. */
 export const snowflake = defineConnector({

@@ -3,7 +3,7 @@ import { defineConnector } from '../connector.ts';
 import { checkCertificate, checkUrl, originOf, targetOf, tlsOf } from '../http/address.ts';
 import { agentFor, explainRemote } from '../http/client.ts';
 import { TrinoSchema } from './connection.ts';
-import { classifyTrino, openTrino } from './session.ts';
+import { classifyTrino, openTrino } from './link.ts';
 
 /** The connector of Trino. */
 export const trino = defineConnector({

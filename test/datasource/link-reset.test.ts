@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Session } from '#src/datasource/connectors/session.ts';
-import { SessionPool } from '#src/datasource/query/session-pool.ts';
+import type { DatabaseLink } from '#src/datasource/connectors/link.ts';
+import { LinkPool } from '#src/datasource/query/link-pool.ts';
 import { mariadbServer, postgresServer } from '#test/support/stand-ins/databases.ts';
 import { mariadbConnection, postgresConnection, redshiftConnection } from './connections.ts';
 import { RECORD } from './datasource-record.ts';
@@ -11,9 +11,9 @@ import type { Owner } from './listening.ts';
 import { type Asked, ask, probeFixture } from './probe-fixture.ts';
 
 /** Returns a function that runs a statement on the pool's connection and gives the connection back. */
-function pooled(owner: Owner, connection: object, opened: (session: Session) => void = () => {}) {
+function pooled(owner: Owner, connection: object, opened: (session: DatabaseLink) => void = () => {}) {
   const { open } = probeFixture(owner);
-  const pool = new SessionPool(async () => {
+  const pool = new LinkPool(async () => {
     const session = await open(connection);
     opened(session);
     return session;
@@ -22,7 +22,7 @@ function pooled(owner: Owner, connection: object, opened: (session: Session) => 
   return async (sql: string, options: Asked = {}) => {
     const lease = await pool.acquire('ws_1' as WorkspaceId, RECORD, new AbortController().signal);
     try {
-      return (await ask(lease.session, sql, { readOnly: false, ...options })).rows;
+      return (await ask(lease.link, sql, { readOnly: false, ...options })).rows;
     } finally {
       lease.release(true);
     }
@@ -82,7 +82,7 @@ for (const { name, skip, connection, ownId, kill, changes } of DATABASES) {
   }
 
   test(`a connection that ${name} has closed while it was idle is not used again`, { skip }, async (t) => {
-    const sessions: Session[] = [];
+    const sessions: DatabaseLink[] = [];
     const run = pooled(t, connection, (session) => sessions.push(session));
     const [[first] = []] = await run(ownId);
     const other = await probeFixture(t).open(connection);

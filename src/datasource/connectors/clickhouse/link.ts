@@ -1,4 +1,4 @@
-/** Sessions with ClickHouse over its HTTP interface, through the vendor's driver. */
+/** Links to ClickHouse over its HTTP interface, through the vendor's driver. */
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import {
@@ -21,19 +21,19 @@ import {
   type RowBatch,
 } from '../../rows.ts';
 import type { Reached } from '../http/client.ts';
-import type { Session } from '../session.ts';
+import type { DatabaseLink } from '../link.ts';
 import { AS_IT_IS, endingWithNewline, errorIn } from './answer.ts';
 import type { ClickhouseConnection } from './connection.ts';
 
-/** Returns a session with a ClickHouse server. Nothing is sent until it is used. */
+/** Returns a link to a ClickHouse server. Nothing is sent until it is used. */
 export async function openClickhouse({
   agent,
   origin,
   database,
   user,
   password,
-}: Reached<ClickhouseConnection>): Promise<Session> {
-  return sessionOf(
+}: Reached<ClickhouseConnection>): Promise<DatabaseLink> {
+  return linkOf(
     createClient({
       url: origin,
       http_agent: agent,
@@ -68,7 +68,7 @@ const KEEPS_WRITES: ClickHouseSettings = { wait_for_async_insert: 1 };
 
 const MAX_TIMER_MS = 2_147_483_647;
 
-function sessionOf(client: ClickHouseClient): Session {
+function linkOf(client: ClickHouseClient): DatabaseLink {
   const query = (sql: string, parameters: readonly Parameter[], options: QueryOptions) =>
     rowsOf(client, sql, parameters, options);
   return {

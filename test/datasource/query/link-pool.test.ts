@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Session } from '#src/datasource/connectors/session.ts';
-import { SessionPool } from '#src/datasource/query/session-pool.ts';
+import type { DatabaseLink } from '#src/datasource/connectors/link.ts';
+import { LinkPool } from '#src/datasource/query/link-pool.ts';
 import type { DatasourceRecord } from '#storage/records/datasources.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
@@ -23,11 +23,11 @@ function record(revision = 1, slug = 'sales'): DatasourceRecord {
   };
 }
 
-/** Returns a pool, and the names of its sessions as they are opened and closed. */
+/** Returns a pool, and the names of its links as they are opened and closed. */
 function watchedPool(waitMs = 60_000, workers = 1) {
   const seen: string[] = [];
   let opened = 0;
-  const open = async (_: WorkspaceId, { slug, revision }: DatasourceRecord): Promise<Session> => {
+  const open = async (_: WorkspaceId, { slug, revision }: DatasourceRecord): Promise<DatabaseLink> => {
     const name = `${slug}/${revision}#${++opened}`;
     seen.push(`open ${name}`);
     return {
@@ -36,7 +36,7 @@ function watchedPool(waitMs = 60_000, workers = 1) {
       close: async () => void seen.push(`close ${name}`),
     };
   };
-  const pool = new SessionPool(open, { waitMs, workers });
+  const pool = new LinkPool(open, { waitMs, workers });
   const acquire = (one = record(), signal = never) => pool.acquire(WORKSPACE, one, signal);
   return { pool, seen, acquire };
 }
@@ -51,13 +51,13 @@ test('a connection whose statement succeeded is reused, and any other is closed'
 
 test('a connection that cannot be reset gets no second statement', async () => {
   let closed = 0;
-  const session: Session = {
+  const link: DatabaseLink = {
     isSingleUse: true,
     probe: async () => {},
     query: async function* () {},
     close: async () => void closed++,
   };
-  const pool = new SessionPool(async () => session);
+  const pool = new LinkPool(async () => link);
   (await pool.acquire(WORKSPACE, record(), never)).release(true);
   assert.equal(closed, 1);
 });
@@ -66,7 +66,7 @@ test('a connection is reset before the next statement gets it, and closed when t
   const seen: string[] = [];
   let canReset = true;
   let opened = 0;
-  const pool = new SessionPool(async () => {
+  const pool = new LinkPool(async () => {
     const name = `#${++opened}`;
     seen.push(`open ${name}`);
     return {
@@ -97,7 +97,7 @@ test('a connection is reset before the next statement gets it, and closed when t
 test('concurrent statements have separate connections', async () => {
   const { acquire } = watchedPool();
   const [a, b] = await Promise.all([acquire(), acquire()]);
-  assert.notEqual(a.session, b.session);
+  assert.notEqual(a.link, b.link);
 });
 
 test('a revision never gets a connection of an earlier revision', async () => {
@@ -132,7 +132,7 @@ test('when all connections are in use a statement waits until one is released', 
   const leases = await Promise.all(Array.from({ length: MAX_CONNECTIONS }, () => acquire()));
   const waiting = acquire();
   leases[3]?.release(true);
-  assert.equal((await waiting).session, leases[3]?.session);
+  assert.equal((await waiting).link, leases[3]?.link);
   assert.equal(seen.length, MAX_CONNECTIONS);
 });
 
@@ -164,19 +164,23 @@ test('a statement that is cancelled during the wait takes no connection, and the
   stop.abort();
   await assert.rejects(cancelled, { category: 'cancelled' });
   leases[0]?.release(true);
-  assert.equal((await next).session, leases[0]?.session);
+  assert.equal((await next).link, leases[0]?.link);
 });
 
 test('a connection that cannot be opened does not count as in use', async () => {
   let failing = true;
-  const session: Session = { probe: async () => {}, query: async function* () {}, close: async () => {} };
-  const pool = new SessionPool(async () => {
+  const link: DatabaseLink = {
+    probe: async () => {},
+    query: async function* () {},
+    close: async () => {},
+  };
+  const pool = new LinkPool(async () => {
     if (failing) throw new Error('refused');
-    return session;
+    return link;
   });
   for (let i = 0; i < MAX_CONNECTIONS; i++) await assert.rejects(pool.acquire(WORKSPACE, record(), never));
   failing = false;
-  assert.equal((await pool.acquire(WORKSPACE, record(), never)).session, session);
+  assert.equal((await pool.acquire(WORKSPACE, record(), never)).link, link);
 });
 
 test('closing the pool closes idle connections', async () => {

@@ -19,7 +19,7 @@ import {
   untilAnswered,
 } from '../http/client.ts';
 import { inBatches } from '../http/page-batches.ts';
-import type { Session, Target } from '../session.ts';
+import type { DatabaseLink, Target } from '../link.ts';
 import type { DatabricksConnection } from './connection.ts';
 import { cellsOf, columnOf, parameterOf } from './values.ts';
 
@@ -28,8 +28,8 @@ type Warehouse = Reached<DatabricksConnection> & {
   readonly agentTo: (target: Target, signal: AbortSignal) => Promise<Agent>;
 };
 
-/** Returns a session with a SQL warehouse. Nothing is sent until it is used. */
-export async function openDatabricks(options: Warehouse): Promise<Session> {
+/** Returns a link to a SQL warehouse. Nothing is sent until it is used. */
+export async function openDatabricks(options: Warehouse): Promise<DatabaseLink> {
   const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
     rowsOf(options, sql, parameters, queryOptions);
   return {

@@ -1,4 +1,4 @@
-/** Sessions with servers that speak the MySQL protocol. */
+/** Links to servers that speak the MySQL protocol. */
 import type { Socket } from 'node:net';
 import driver, { type Connection, type FieldPacket } from 'mysql2';
 import type { EgressRoute } from '../../egress/egress-route.ts';
@@ -17,8 +17,8 @@ import {
   type RowBatch,
   refuseInfinite,
 } from '../../rows.ts';
+import type { DatabaseLink } from '../link.ts';
 import type { ServerAccount } from '../members.ts';
-import type { Session } from '../session.ts';
 import { lacksTls } from './errors.ts';
 
 /** A server and an account on it. */
@@ -40,8 +40,8 @@ const PINNED = [
 ];
 const SET_PINNED = `SET ${PINNED.join(', ')}`;
 
-/** Opens a session. Rejects with errors of the driver and of sockets. */
-export async function openMysql(options: MysqlOptions): Promise<Session> {
+/** Opens a link. Rejects with errors of the driver and of sockets. */
+export async function openMysql(options: MysqlOptions): Promise<DatabaseLink> {
   const attempts = tlsAttempts(options.tls, options.route, options.ca_certificate);
   const { connection, lost, connectAgain } = await withTls(
     attempts,

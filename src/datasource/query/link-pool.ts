@@ -6,15 +6,15 @@
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { DatasourceRecord } from '#storage/records/datasources.ts';
-import type { Session } from '../connectors/session.ts';
+import type { DatabaseLink } from '../connectors/link.ts';
 import { DatasourceFailure } from '../failure.ts';
 
 /** Opens a new connection. Rejects with `DatasourceFailure`. */
-export type OpenSession = (workspaceId: WorkspaceId, record: DatasourceRecord) => Promise<Session>;
+export type OpenLink = (workspaceId: WorkspaceId, record: DatasourceRecord) => Promise<DatabaseLink>;
 
 /** A connection that is reserved for one statement. */
 export interface Lease {
-  readonly session: Session;
+  readonly link: DatabaseLink;
   /**
    * Closes the connection, or returns it to the pool if it is `reusable` and can be reset. A
    * connection whose statement has failed is not reusable. Idempotent.
@@ -22,15 +22,15 @@ export interface Lease {
   release(reusable: boolean): void;
 }
 
-interface IdleSession {
-  readonly session: Session;
+interface IdleLink {
+  readonly link: DatabaseLink;
   readonly timer: NodeJS.Timeout;
-  /** Resolves with whether the session has the same state as at its opening. Never rejects. */
+  /** Resolves with whether the link has the same state as at its opening. Never rejects. */
   readonly isReset: Promise<boolean>;
 }
 
 interface RevisionPool {
-  readonly idle: IdleSession[];
+  readonly idle: IdleLink[];
   readonly waiting: (() => void)[];
   leased: number;
   isVoid: boolean;
@@ -46,7 +46,7 @@ const MIN_SHARE = 2;
 const IDLE_MS = 60_000;
 const WAIT_MS = 30_000;
 
-export interface SessionPoolOptions {
+export interface LinkPoolOptions {
   /** How long a statement waits for a connection before it fails with `busy`. */
   readonly waitMs?: number;
   /** How many processes serve; each has its share of the connections. */
@@ -54,14 +54,14 @@ export interface SessionPoolOptions {
 }
 
 /** Owns every connection to a database. Disposing of it closes the idle ones. */
-export class SessionPool implements AsyncDisposable {
-  readonly #open: OpenSession;
+export class LinkPool implements AsyncDisposable {
+  readonly #open: OpenLink;
   readonly #waitMs: number;
   readonly #maxConnections: number;
   readonly #pools = new Map<string, RevisionPool>();
-  readonly #lost = new WeakSet<Session>();
+  readonly #lost = new WeakSet<DatabaseLink>();
 
-  constructor(open: OpenSession, { waitMs = WAIT_MS, workers = 1 }: SessionPoolOptions = {}) {
+  constructor(open: OpenLink, { waitMs = WAIT_MS, workers = 1 }: LinkPoolOptions = {}) {
     this.#open = open;
     this.#waitMs = waitMs;
     this.#maxConnections = Math.max(MIN_SHARE, Math.floor(MAX_CONNECTIONS / workers));
@@ -81,18 +81,18 @@ export class SessionPool implements AsyncDisposable {
     pool.leased++;
     for (let kept = pool.idle.pop(); kept !== undefined; kept = pool.idle.pop()) {
       clearTimeout(kept.timer);
-      if (await kept.isReset) return this.#lease(key, pool, kept.session);
+      if (await kept.isReset) return this.#lease(key, pool, kept.link);
     }
     try {
-      const session = await this.#open(workspaceId, record);
+      const link = await this.#open(workspaceId, record);
       // A database closes idle connections at any time, for instance when it restarts. When it closes a connection in
       // use, the statement on that connection fails.
-      const discarded = session.lost?.then(() => {
-        this.#lost.add(session);
-        if (pool.idle.some((kept) => kept.session === session)) this.#discard(key, pool, session);
+      const discarded = link.lost?.then(() => {
+        this.#lost.add(link);
+        if (pool.idle.some((kept) => kept.link === link)) this.#discard(key, pool, link);
       });
-      unawaited(discarded, 'session-pool: the loss of a connection');
-      return this.#lease(key, pool, session);
+      unawaited(discarded, 'link-pool: the loss of a connection');
+      return this.#lease(key, pool, link);
     } catch (error) {
       this.#leave(key, pool);
       throw error;
@@ -105,7 +105,7 @@ export class SessionPool implements AsyncDisposable {
       if (key.startsWith(keyOf(workspaceId, slug)))
         unawaited(
           Promise.all(this.#empty(key, pool)),
-          'session-pool: the end of the connections of a datasource',
+          'link-pool: the end of the connections of a datasource',
         );
     }
   }
@@ -115,30 +115,30 @@ export class SessionPool implements AsyncDisposable {
     await Promise.all(idle);
   }
 
-  #lease(key: string, pool: RevisionPool, session: Session): Lease {
+  #lease(key: string, pool: RevisionPool, link: DatabaseLink): Lease {
     let released = false;
     return {
-      session,
+      link,
       release: (reusable) => {
         if (released) return;
         released = true;
-        if (reusable && session.isSingleUse !== true && !pool.isVoid && !this.#lost.has(session))
-          this.#keep(key, pool, session);
-        else unawaited(closed(session), 'session-pool: the end of a connection');
+        if (reusable && link.isSingleUse !== true && !pool.isVoid && !this.#lost.has(link))
+          this.#keep(key, pool, link);
+        else unawaited(closed(link), 'link-pool: the end of a connection');
         this.#leave(key, pool);
       },
     };
   }
 
   /**
-   * Makes a session available to the next statement of any caller. The session is reset now, not
+   * Makes a link available to the next statement of any caller. The link is reset now, not
    * when that statement comes: until then it would hold locks, and the statement would wait for the
    * reset.
    */
-  #keep(key: string, pool: RevisionPool, session: Session): void {
-    const discard = () => this.#discard(key, pool, session);
+  #keep(key: string, pool: RevisionPool, link: DatabaseLink): void {
+    const discard = () => this.#discard(key, pool, link);
     const timer = setTimeout(discard, IDLE_MS).unref();
-    const reset = session.reset?.() ?? Promise.resolve();
+    const reset = link.reset?.() ?? Promise.resolve();
     const isReset = reset.then(
       () => true,
       () => {
@@ -146,15 +146,15 @@ export class SessionPool implements AsyncDisposable {
         return false;
       },
     );
-    pool.idle.push({ session, timer, isReset });
+    pool.idle.push({ link, timer, isReset });
   }
 
-  /** Takes a session out of the pool and closes it. */
-  #discard(key: string, pool: RevisionPool, session: Session): void {
-    const at = pool.idle.findIndex((kept) => kept.session === session);
+  /** Takes a link out of the pool and closes it. */
+  #discard(key: string, pool: RevisionPool, link: DatabaseLink): void {
+    const at = pool.idle.findIndex((kept) => kept.link === link);
     if (at !== -1) for (const { timer } of pool.idle.splice(at, 1)) clearTimeout(timer);
     this.#forget(key, pool);
-    unawaited(closed(session), 'session-pool: the end of a connection');
+    unawaited(closed(link), 'link-pool: the end of a connection');
   }
 
   #leave(key: string, pool: RevisionPool): void {
@@ -172,9 +172,9 @@ export class SessionPool implements AsyncDisposable {
   #empty(key: string, pool: RevisionPool): Promise<void>[] {
     pool.isVoid = true;
     this.#pools.delete(key);
-    return pool.idle.splice(0).map(({ session, timer }) => {
+    return pool.idle.splice(0).map(({ link, timer }) => {
       clearTimeout(timer);
-      return closed(session);
+      return closed(link);
     });
   }
 }
@@ -208,7 +208,7 @@ function keyOf(workspaceId: string, slug: string): string {
   return `${workspaceId}/${slug}/`;
 }
 
-/** Closes a session. A failure does not matter: closing a session destroys its sockets in any case. */
-function closed(session: Session): Promise<void> {
-  return session.close().catch(() => undefined);
+/** Closes a link. A failure does not matter: closing a link destroys its sockets in any case. */
+function closed(link: DatabaseLink): Promise<void> {
+  return link.close().catch(() => undefined);
 }

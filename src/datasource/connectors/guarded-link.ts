@@ -8,11 +8,11 @@ import { cutText } from '#src/base/text/cut-text.ts';
 import type { EgressRoute } from '../egress/egress-route.ts';
 import { categoryOfSocketError, DatasourceFailure, type FailureCategory } from '../failure.ts';
 import { cutNames, limitRows, type RowBatch } from '../rows.ts';
-import type { ConnectorContext, Opening, Session, Target } from './session.ts';
+import type { ConnectorContext, DatabaseLink, Opening, Target } from './link.ts';
 
 /** The parts of a connector that the guard calls. */
 export interface Guarded {
-  open(opening: Opening): Promise<Session>;
+  open(opening: Opening): Promise<DatabaseLink>;
   classify(error: unknown): FailureCategory | undefined;
   explain?(error: unknown): string | undefined;
   /** Texts that are removed from the result of `explain`. */
@@ -28,12 +28,12 @@ const CANCEL_MS = 2000;
 const RESET_MS = 2000;
 const WATCH_MS = 20;
 
-/** Opens a session. This call and the session reject only with `DatasourceFailure`. */
+/** Opens a link. This call and the link reject only with `DatasourceFailure`. */
 export async function openGuarded(
   guarded: Guarded,
   { egress, limitBytes, ...rest }: ConnectorContext,
   signal: AbortSignal,
-): Promise<Session> {
+): Promise<DatabaseLink> {
   const routes = openRoutes(limitBytes);
   const connectTo = async ({ host, port }: Target, by = signal) => {
     const route = await egress.admit(host, port, by);
@@ -47,19 +47,19 @@ export async function openGuarded(
     if (by.aborted) return new DatasourceFailure(aborted);
     return new DatasourceFailure(guarded.classify(error) ?? categoryOfSocketError(error) ?? 'failed');
   };
-  let session: Session;
+  let link: DatabaseLink;
   try {
     const opening = guarded.open({ connectTo, signal, ...rest });
-    session = await untilAborted(opening, signal, { discard: (late) => late.close() });
+    link = await untilAborted(opening, signal, { discard: (late) => late.close() });
   } catch (error) {
     routes.end();
     throw failure(error, signal, 'timeout');
   }
-  const reset = session.reset?.bind(session);
-  const mayWrite = session.mayWrite?.bind(session);
+  const reset = link.reset?.bind(link);
+  const mayWrite = link.mayWrite?.bind(link);
   return {
-    ...(session.lost && { lost: session.lost }),
-    ...(session.isSingleUse && { isSingleUse: true }),
+    ...(link.lost && { lost: link.lost }),
+    ...(link.isSingleUse && { isSingleUse: true }),
     ...(reset && {
       async reset() {
         const by = AbortSignal.timeout(RESET_MS);
@@ -72,7 +72,7 @@ export async function openGuarded(
     }),
     async probe(by) {
       try {
-        await untilAborted(session.probe(by), by);
+        await untilAborted(link.probe(by), by);
       } catch (error) {
         throw failure(error, by, 'timeout');
       }
@@ -89,10 +89,7 @@ export async function openGuarded(
     async *query(sql, parameters, options) {
       const stop = endingAfterAbort(options.signal, () => routes.end());
       try {
-        const batches = routes.watched(
-          session.query(sql, parameters, options),
-          guarded.maxBytesBetweenBatches,
-        );
+        const batches = routes.watched(link.query(sql, parameters, options), guarded.maxBytesBetweenBatches);
         yield* limitRows(cutNames(batches), options.maxRows);
       } catch (error) {
         const known = failure(error, options.signal, 'cancelled');
@@ -104,13 +101,13 @@ export async function openGuarded(
       }
     },
     async close() {
-      await untilAborted(session.close(), AbortSignal.timeout(CLOSE_MS)).catch(() => {}); // its sockets are destroyed in any case
+      await untilAborted(link.close(), AbortSignal.timeout(CLOSE_MS)).catch(() => {}); // its sockets are destroyed in any case
       routes.end();
     },
   };
 }
 
-/** Holds all routes of a session. Receiving more than `limitBytes` ends them. */
+/** Holds all routes of a link. Receiving more than `limitBytes` ends them. */
 function openRoutes(limitBytes = Number.POSITIVE_INFINITY) {
   const routes: EgressRoute[] = [];
   let ended = false;

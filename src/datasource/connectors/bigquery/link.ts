@@ -15,7 +15,7 @@ import {
   untilAnswered,
 } from '../http/client.ts';
 import { inBatches } from '../http/page-batches.ts';
-import type { Session } from '../session.ts';
+import type { DatabaseLink } from '../link.ts';
 import type { BigqueryConnection } from './connection.ts';
 import { type AccessTokens, accessTokens, type TokenService } from './tokens.ts';
 import { cellsOf, columnOf, parameterOf } from './values.ts';
@@ -24,11 +24,11 @@ interface Api extends Reached<BigqueryConnection> {
   readonly access: AccessTokens;
 }
 
-/** Returns a session with a BigQuery project. Nothing is sent until it is used. */
+/** Returns a link to a BigQuery project. Nothing is sent until it is used. */
 export async function openBigquery(
   connection: Reached<BigqueryConnection>,
   tokens: TokenService,
-): Promise<Session> {
+): Promise<DatabaseLink> {
   const { agent, dataset, service_account } = connection;
   const api = { ...connection, access: accessTokens(tokens, service_account) };
   return {

@@ -20,17 +20,17 @@ import {
 } from '../http/client.ts';
 import { signToken } from '../http/json-web-token.ts';
 import { inBatches } from '../http/page-batches.ts';
-import type { Session } from '../session.ts';
+import type { DatabaseLink } from '../link.ts';
 import type { SnowflakeConnection } from './connection.ts';
 import { cellsOf, columnOf } from './values.ts';
 
-/** Returns a session with a Snowflake account. Nothing is sent until it is used. */
-export async function openSnowflake(options: Reached<SnowflakeConnection>): Promise<Session> {
+/** Returns a link to a Snowflake account. Nothing is sent until it is used. */
+export async function openSnowflake(options: Reached<SnowflakeConnection>): Promise<DatabaseLink> {
   const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
     rowsOf(options, sql, parameters, queryOptions);
   return {
     async probe(signal) {
-      // The API accepts databases and schemas that do not exist; the session then has no schema.
+      // The API accepts databases and schemas that do not exist; the link then has no schema.
       const sql = 'SELECT CURRENT_SCHEMA()';
       for await (const { rows } of query(sql, [], { signal, readOnly: true })) {
         if (rows[0]?.[0] === null) throw new DatasourceFailure('database_missing');

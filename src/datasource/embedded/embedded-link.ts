@@ -1,5 +1,5 @@
 /**
- * Sessions with embedded databases. A session does not keep a process: each statement takes one,
+ * Links to embedded databases. A link does not keep a process: each statement takes one,
  * and a cancelled statement ends its process.
  */
 
@@ -8,7 +8,7 @@ import type {
   EngineLaunch,
   EngineMode,
 } from '#src/confined/processes/children/engine-process.ts';
-import type { Session } from '../connectors/session.ts';
+import type { DatabaseLink } from '../connectors/link.ts';
 import { DatasourceFailure, type FailureCategory } from '../failure.ts';
 import type { Column, Parameter, QueryOptions, RowBatch } from '../rows.ts';
 import { changedOf, checkAnswer, columnsOf, parameterFields, rowsOf } from './engine-answers.ts';
@@ -22,7 +22,7 @@ export interface EmbeddedOptions {
   readonly path: string;
 }
 
-export function embeddedSession(options: EmbeddedOptions, engines: Engines): Session {
+export function embeddedLink(options: EmbeddedOptions, engines: Engines): DatabaseLink {
   return {
     async probe(signal) {
       const launch = launchOf(options, 'probe');

@@ -19,12 +19,12 @@ import {
   untilAnswered,
 } from '../http/client.ts';
 import { inBatches } from '../http/page-batches.ts';
-import type { Session } from '../session.ts';
+import type { DatabaseLink } from '../link.ts';
 import type { TrinoConnection } from './connection.ts';
 import { cellsOf, columnsOf, literal } from './values.ts';
 
-/** Returns a session with a Trino coordinator. Nothing is sent until it is used. */
-export function openTrino(options: Reached<TrinoConnection>): Promise<Session> {
+/** Returns a link to a Trino coordinator. Nothing is sent until it is used. */
+export function openTrino(options: Reached<TrinoConnection>): Promise<DatabaseLink> {
   const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
     rowsOf(options, sql, parameters, queryOptions);
   return Promise.resolve({

@@ -1,9 +1,9 @@
-/** Sessions with servers that speak the PostgreSQL protocol. */
+/** Links to servers that speak the PostgreSQL protocol. */
 import { Client, escapeIdentifier } from 'pg';
 import type { EgressRoute } from '../../egress/egress-route.ts';
 import { type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
 import { DatasourceFailure } from '../../failure.ts';
-import type { Session } from '../session.ts';
+import type { DatabaseLink } from '../link.ts';
 import { lacksTls } from './errors.ts';
 import { rowsOf } from './query.ts';
 import { PostgresTap } from './tap.ts';
@@ -34,8 +34,8 @@ const PINNED_POSTGRES = {
 /** Redshift has only this setting of these, and allows at most 2 for it. */
 const PINNED_REDSHIFT = { extra_float_digits: '2' };
 
-/** Opens a session. Rejects with errors of the driver and of sockets. */
-export async function openPostgres(options: PostgresOptions): Promise<Session> {
+/** Opens a link. Rejects with errors of the driver and of sockets. */
+export async function openPostgres(options: PostgresOptions): Promise<DatabaseLink> {
   const { route, tls, ca, schema, canDiscard } = options;
   const { client, tap } = await withTls(
     tlsAttempts(tls, route, ca),

@@ -12,7 +12,7 @@ export interface Target {
 }
 
 /** One open connection. It runs one query at a time. */
-export interface Session {
+export interface DatabaseLink {
   /**
    * Resolves when the connection is lost. Absent for databases that are reached by HTTP, where each request can open
    * a new connection.
@@ -68,6 +68,6 @@ export interface Opening extends Omit<ConnectorContext, 'egress' | 'limitBytes'>
    * `by` is absent.
    */
   connectTo(target: Target, by?: AbortSignal): Promise<EgressRoute>;
-  /** Aborts when opening takes too long. It has no effect once the session is open. */
+  /** Aborts when opening takes too long. It has no effect once the link is open. */
   readonly signal: AbortSignal;
 }

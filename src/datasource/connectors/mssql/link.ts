@@ -1,4 +1,4 @@
-/** Sessions with SQL Server. */
+/** Links to SQL Server. */
 import type { Socket } from 'node:net';
 import { parseHost } from '#src/base/net/ip-address.ts';
 import type { EgressRoute } from '../../egress/egress-route.ts';
@@ -7,8 +7,8 @@ import { categoryOfSocketError, codeOf, DatasourceFailure, type FailureCategory 
 import { RowQueue } from '../../query/row-queue.ts';
 import { type Parameter, type QueryOptions, type RowBatch, refuseInfinite } from '../../rows.ts';
 import { explainRemote, RemoteError, refuseWriting } from '../http/client.ts';
+import type { DatabaseLink, Target } from '../link.ts';
 import type { ServerAccount } from '../members.ts';
-import type { Session, Target } from '../session.ts';
 import { endOnUnreadable, type TdsConnection, type TdsRequest, type Tedious } from './driver.ts';
 import { MAY_WRITE, mayRunReadOnly } from './statements.ts';
 import { cellOf, columnOf, type TdsColumn, typeFor } from './values.ts';
@@ -20,8 +20,8 @@ export interface MssqlOptions extends ServerAccount {
   readonly connectTo: (target: Target) => Promise<EgressRoute>;
 }
 
-/** Opens a session with the loaded driver. Rejects with errors of the driver and of sockets. */
-export async function openMssql(driver: Tedious, options: MssqlOptions): Promise<Session> {
+/** Opens a link with the loaded driver. Rejects with errors of the driver and of sockets. */
+export async function openMssql(driver: Tedious, options: MssqlOptions): Promise<DatabaseLink> {
   const connection = await withTls(
     tlsAttempts(options.tls, options.route, options.ca_certificate),
     (tls) => connected(driver, options, tls),
