@@ -23,18 +23,18 @@ import { memberRecords, workspaceExists } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { mayRead } from './access.ts';
-import type { Connection } from './connectors/connection-schema.ts';
+import type { ConnectionSettings } from './connectors/connection-schema.ts';
 import type { KeyringSource } from './keys/keyring.ts';
 import { putSealed, readSealed, removeSealed } from './keys/sealed-connections.ts';
 
 /** The operations on connections that this module needs. */
 export interface Connections {
   /** Returns the complete connection. Throws `invalid_request` with the mistakes, at paths below `/connection`. */
-  parse(value: unknown): Connection;
+  parse(value: unknown): ConnectionSettings;
   /** Returns whether databases of this kind run inside the server, on files of the workspace. */
   isEmbedded(kind: string): boolean;
   /** Tests the connection. Resolves with a failed result, instead of rejecting, when the database does not answer. */
-  probe(workspaceId: WorkspaceId, connection: Connection): Promise<ConnectionTest>;
+  probe(workspaceId: WorkspaceId, connection: ConnectionSettings): Promise<ConnectionTest>;
   /** Returns the warnings of a connection of this kind that was not tested. */
   untestedWarnings(kind: string): readonly DatasourceWarning[];
 }
@@ -203,7 +203,7 @@ export class Datasources {
   }
 
   /** Returns the unsealed connection, for a probe or a query. It must never become part of a response or a log. */
-  open(workspaceId: WorkspaceId, { slug, revision }: DatasourceRecord): Connection {
+  open(workspaceId: WorkspaceId, { slug, revision }: DatasourceRecord): ConnectionSettings {
     const { store, keys } = this.#options;
     return readSealed(store, keys, { workspaceId, slug, revision });
   }
@@ -231,7 +231,12 @@ export class Datasources {
     return !mayRead(store, { workspaceId, userId: userId as UserId, role: member.role }, record);
   }
 
-  #put(tx: Transaction, workspaceId: WorkspaceId, record: DatasourceRecord, connection: Connection): void {
+  #put(
+    tx: Transaction,
+    workspaceId: WorkspaceId,
+    record: DatasourceRecord,
+    connection: ConnectionSettings,
+  ): void {
     const { slug, revision } = record;
     tx.put(datasourceRecords, record, workspaceId, slug);
     putSealed(tx, this.#options.keys.ring, { workspaceId, slug, revision }, connection);
@@ -248,7 +253,7 @@ export class Datasources {
     actor: AuditContext,
     action: string,
     slug: string,
-    connection: Connection,
+    connection: ConnectionSettings,
     wanted: boolean | undefined,
   ): Promise<ConnectionTest | undefined> {
     if (wanted !== true) return undefined;

@@ -3,7 +3,7 @@
  * driver's error is kept, not even as `cause`, because drivers put hosts, users and whole requests
  * into their errors.
  */
-export const FAILURES = {
+export const DATASOURCE_FAILURES = {
   name_not_found: 'The host name was not found.',
   refused: 'The server refused the connection.',
   unreachable: 'The server could not be reached.',
@@ -26,7 +26,7 @@ export const FAILURES = {
 } as const;
 
 /** The kinds of failure that users and logs see. */
-export type FailureCategory = keyof typeof FAILURES;
+export type FailureCategory = keyof typeof DATASOURCE_FAILURES;
 
 /**
  * A connection or a query that failed. Its texts may be shown to users, because they contain no
@@ -36,7 +36,7 @@ export class DatasourceFailure extends Error {
   readonly category: FailureCategory;
   /** The database's message about the statement, for its author. The connection's secrets are removed from it. */
   readonly detail: string | undefined;
-  constructor(category: FailureCategory, message: string = FAILURES[category], detail?: string) {
+  constructor(category: FailureCategory, message: string = DATASOURCE_FAILURES[category], detail?: string) {
     super(message);
     this.name = 'DatasourceFailure';
     this.category = category;

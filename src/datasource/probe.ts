@@ -3,10 +3,10 @@
  */
 import { anySignal } from '#src/base/async/any-signal.ts';
 import type { ConnectionTest, DatasourceWarning } from '#src/contract/wire/datasource.ts';
-import type { Connection } from './connectors/connection-schema.ts';
+import type { ConnectionSettings } from './connectors/connection-schema.ts';
 import { connectorOf } from './connectors/connection-schema.ts';
 import type { ConnectorContext, DatabaseLink } from './connectors/link.ts';
-import { DatasourceFailure, FAILURES } from './failure.ts';
+import { DATASOURCE_FAILURES, DatasourceFailure } from './failure.ts';
 
 /** The dependencies of a connection test. */
 export interface ProbeContext extends Omit<ConnectorContext, 'limitBytes'> {
@@ -44,7 +44,7 @@ export function untestedWarnings(kind: string): readonly DatasourceWarning[] {
  * and does not reject.
  */
 export async function probeConnection(
-  connection: Connection,
+  connection: ConnectionSettings,
   { deadlineMs = DEADLINE_MS, ...context }: ProbeContext,
 ): Promise<ConnectionTest> {
   const startedAt = performance.now();
@@ -56,7 +56,7 @@ export async function probeConnection(
 }
 
 async function attempt(
-  connection: Connection,
+  connection: ConnectionSettings,
   context: ConnectorContext,
   signal: AbortSignal,
 ): Promise<Pick<ConnectionTest, 'message'> & { readonly warnings: readonly DatasourceWarning[] }> {
@@ -67,7 +67,10 @@ async function attempt(
     await link.probe(signal);
     return { message: WORKS, warnings: connector.readsByWords ? await rightsOf(link, signal) : [] };
   } catch (error) {
-    return { message: error instanceof DatasourceFailure ? error.message : FAILURES.failed, warnings: [] };
+    return {
+      message: error instanceof DatasourceFailure ? error.message : DATASOURCE_FAILURES.failed,
+      warnings: [],
+    };
   } finally {
     await link?.close();
   }

@@ -3,7 +3,7 @@ import { cutText } from '#src/base/text/cut-text.ts';
 import { DatasourceFailure } from './failure.ts';
 
 /** One value. Numbers are exact or floats; decimals, dates, times and other values that JavaScript lacks are text. */
-export type Cell = null | boolean | number | bigint | string | Uint8Array;
+export type RowValue = null | boolean | number | bigint | string | Uint8Array;
 
 /** The ways in which the cells of a column are read. */
 export const COLUMN_TYPES = [
@@ -29,7 +29,7 @@ export type ColumnType = (typeof COLUMN_TYPES)[number];
 export const ROW_LIMIT_BYTES = 16 * 1024 * 1024;
 
 /** One column of a result. */
-export interface Column {
+export interface ResultColumn {
   readonly name: string;
   /** `integer` cells are number or bigint, `bytes` cells Uint8Array; decimals, dates and times are text. */
   readonly type: ColumnType;
@@ -45,8 +45,8 @@ export interface Column {
  * it has no rows; a statement without columns gives no batch.
  */
 export interface RowBatch {
-  readonly columns: readonly Column[];
-  readonly rows: readonly (readonly Cell[])[];
+  readonly columns: readonly ResultColumn[];
+  readonly rows: readonly (readonly RowValue[])[];
   /** Returns the rows as JSON for kernels, if the connector can write it without making `rows`. */
   json?(): Uint8Array;
   /** The number of rows; known before `rows`, which is made on demand. */
@@ -57,7 +57,7 @@ export interface RowBatch {
  * A value for a placeholder of a statement. Unlike in cells, a bigint is an integer of any size and a number is a float,
  * also when it is whole: databases compute differently with 2 and 2.0.
  */
-export type Parameter = Cell;
+export type Parameter = RowValue;
 
 /** Throws for a float that the database cannot hold, because it has neither infinity nor NaN. */
 export function refuseInfinite(parameter: Parameter): void {
@@ -117,7 +117,7 @@ export async function* cutNames(batches: AsyncIterable<RowBatch>): AsyncGenerato
   }
 }
 
-function withShortName({ name, ...rest }: Column): Column {
+function withShortName({ name, ...rest }: ResultColumn): ResultColumn {
   return { ...rest, name: cutText(name, 0, MAX_NAME_CHARS) };
 }
 

@@ -4,14 +4,14 @@ import { mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from '
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { FAILURES } from '#src/datasource/failure.ts';
+import { DATASOURCE_FAILURES } from '#src/datasource/failure.ts';
 import { writeDuckdb, writeSqlite } from '#test/support/stand-ins/python-databases.ts';
 import type { Owner } from './listening.ts';
 import { ask, probeFixture } from './probe-fixture.ts';
 
 const WORKS = { ok: true, message: 'The connection works.' };
-const MISSING = { ok: false, message: FAILURES.file_missing };
-const UNUSABLE = { ok: false, message: FAILURES.file_unusable };
+const MISSING = { ok: false, message: DATASOURCE_FAILURES.file_missing };
+const UNUSABLE = { ok: false, message: DATASOURCE_FAILURES.file_unusable };
 
 const SQLITE = [
   'CREATE TABLE item (id INTEGER, name TEXT, price REAL, picture BLOB)',

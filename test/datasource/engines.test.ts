@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { embeddedLink } from '#src/datasource/embedded/embedded-link.ts';
-import type { EngineProcess } from '#src/datasource/embedded/engine-port.ts';
+import type { EnginePort } from '#src/datasource/embedded/engine-port.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
 import { descriptorsOf } from '#test/escape/process-table.ts';
 import { eventually, UNSEEN } from '#test/support/processes.ts';
@@ -16,7 +16,7 @@ import { ask, probeFixture } from './probe-fixture.ts';
 function fixture(owner: Owner) {
   const { filesDirectory } = probeFixture(owner);
   writeFileSync(join(filesDirectory, 'a.csv'), 'x\n1\n');
-  const started: EngineProcess[] = [];
+  const started: EnginePort[] = [];
   const engines = new Engines((launch) => {
     const engine = startEngine(launch);
     started.push(engine);
@@ -29,7 +29,7 @@ function fixture(owner: Owner) {
 }
 
 /** Whether the process is gone, or is dead and not reaped yet. */
-const isGone = (engine: EngineProcess | undefined) => () => {
+const isGone = (engine: EnginePort | undefined) => () => {
   try {
     return readFileSync(`/proc/${engine?.pid}/stat`, 'utf8').includes(') Z ');
   } catch {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
-import { DatasourceFailure, FAILURES } from '#src/datasource/failure.ts';
+import { DATASOURCE_FAILURES, DatasourceFailure } from '#src/datasource/failure.ts';
 import { listeningWith } from './listening.ts';
 import { ask, probeFixture } from './probe-fixture.ts';
 
@@ -81,7 +81,7 @@ for (const [moment, answersWith] of Object.entries(MOMENTS)) {
       for (const body of [Buffer.alloc(0), Buffer.from([0, 9]), Buffer.alloc(16), Buffer.alloc(16, 0xff)]) {
         answers = answersWith(message(letter, body));
         const { ok, message: said } = await probe(connection, DEADLINE_MS);
-        assert(ok || Object.values<string>(FAILURES).includes(said), said);
+        assert(ok || Object.values<string>(DATASOURCE_FAILURES).includes(said), said);
         if (moment.includes('login')) continue;
         const signal = AbortSignal.timeout(DEADLINE_MS);
         await open(connection)

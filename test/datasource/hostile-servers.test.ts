@@ -7,7 +7,7 @@ import { inspect } from 'node:util';
 import { connectorOf, parseConnection } from '#src/datasource/connectors/connection-schema.ts';
 import { CONNECTORS } from '#src/datasource/connectors/registry.ts';
 import { createEgress } from '#src/datasource/egress/egress.ts';
-import { FAILURES } from '#src/datasource/failure.ts';
+import { DATASOURCE_FAILURES } from '#src/datasource/failure.ts';
 import { probeConnection } from '#src/datasource/probe.ts';
 import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
 import { httpStandIn } from './http-stand-in.ts';
@@ -99,7 +99,7 @@ function pour(socket: Socket, chunk: Buffer, first?: Buffer): void {
   more();
 }
 
-const words: ReadonlySet<string> = new Set(Object.values(FAILURES));
+const words: ReadonlySet<string> = new Set(Object.values(DATASOURCE_FAILURES));
 
 for (const [behaviour, serve] of Object.entries(SERVERS)) {
   test(`probing a server that ${behaviour} ends in time, with one of the fixed messages`, async (t) => {
@@ -110,7 +110,7 @@ for (const [behaviour, serve] of Object.entries(SERVERS)) {
         const connection = parseConnection(connectionTo(kind, '127.0.0.1', port));
         const { ok, message } = await probeConnection(connection, { ...context, deadlineMs: 1000 });
         assert.deepEqual([kind, ok, words.has(message)], [kind, false, true], message);
-        if (behaviour === 'says nothing') assert.equal(message, FAILURES.timeout, kind);
+        if (behaviour === 'says nothing') assert.equal(message, DATASOURCE_FAILURES.timeout, kind);
       }),
     );
   });
@@ -182,7 +182,10 @@ test('a port scanner learns nothing: refused targets get the same message, wheth
     for (const kind of kinds) {
       const connection = parseConnection(connectionTo(kind, host, port));
       const { ok, message } = await probeConnection(connection, context);
-      assert.deepEqual({ host, kind, ok, message }, { host, kind, ok: false, message: FAILURES.not_allowed });
+      assert.deepEqual(
+        { host, kind, ok, message },
+        { host, kind, ok: false, message: DATASOURCE_FAILURES.not_allowed },
+      );
     }
   }
 });

@@ -4,7 +4,7 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
-  type Connection,
+  type ConnectionSettings,
   connectorOf,
   parseConnection,
 } from '#src/datasource/connectors/connection-schema.ts';
@@ -13,7 +13,7 @@ import type { DatabaseLink } from '#src/datasource/connectors/link.ts';
 import { createEgress } from '#src/datasource/egress/egress.ts';
 import { Engines } from '#src/datasource/embedded/engines.ts';
 import { type ProbeContext, probeConnection } from '#src/datasource/probe.ts';
-import type { Cell, Column, Parameter, QueryOptions } from '#src/datasource/rows.ts';
+import type { Parameter, QueryOptions, ResultColumn, RowValue } from '#src/datasource/rows.ts';
 import { startEngine } from './engine-host.ts';
 import type { Owner } from './listening.ts';
 
@@ -67,7 +67,7 @@ export function probeFixture(owner: Owner, overrides: Partial<ProbeContext> = {}
       return warnings.map(({ code }) => code);
     },
     async open(connection) {
-      const parsed: Connection = parseConnection(connection);
+      const parsed: ConnectionSettings = parseConnection(connection);
       const session = await connectorOf(parsed.kind).open(parsed, context, AbortSignal.timeout(10_000));
       owner.after(() => session.close());
       return session;
@@ -77,8 +77,8 @@ export function probeFixture(owner: Owner, overrides: Partial<ProbeContext> = {}
 
 /** Everything that a statement returned. */
 export interface Result {
-  readonly columns: readonly Column[];
-  readonly rows: readonly (readonly Cell[])[];
+  readonly columns: readonly ResultColumn[];
+  readonly rows: readonly (readonly RowValue[])[];
 }
 
 /** Options of a statement. */
@@ -92,8 +92,8 @@ export async function ask(
   sql: string,
   { parameters = [], ...options }: Asked = {},
 ): Promise<Result> {
-  const rows: (readonly Cell[])[] = [];
-  let columns: readonly Column[] = [];
+  const rows: (readonly RowValue[])[] = [];
+  let columns: readonly ResultColumn[] = [];
   const signal = new AbortController().signal;
   for await (const batch of session.query(sql, parameters, { signal, readOnly: true, ...options })) {
     columns = batch.columns;

@@ -9,7 +9,7 @@ import { CONNECTORS } from './registry.ts';
  * A complete connection: its kind, and the members that the connector of this kind defines. It is
  * secret: never log it.
  */
-export type Connection = Readonly<Record<string, unknown>> & { readonly kind: string };
+export type ConnectionSettings = Readonly<Record<string, unknown>> & { readonly kind: string };
 
 const PATH = '/connection';
 
@@ -39,7 +39,7 @@ export const connectionComponent = {
  * Returns the connection if it is complete. Throws `invalid_request` with one violation per mistake, at paths below
  * `/connection`. The error holds nothing of the value.
  */
-export function parseConnection(value: unknown): Connection {
+export function parseConnection(value: unknown): ConnectionSettings {
   const { connector, violations } = examine(value);
   if (connector !== undefined && violations.length === 0 && isObject(value))
     return { ...value, kind: connector.kind };

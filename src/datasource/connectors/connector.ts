@@ -11,7 +11,7 @@ import type { SqlSyntax } from '../query/placeholders.ts';
 import type { Parameter } from '../rows.ts';
 import { memberViolations, secretMembers } from './connection-members.ts';
 import { openGuarded } from './guarded-link.ts';
-import type { ConnectorContext, DatabaseLink, Opening, Target } from './link.ts';
+import type { ConnectorContext, DatabaseLink, LinkOpening, Target } from './link.ts';
 
 /** The members that a connector defines. `S` is the schema of its connections. */
 export interface Definition<S extends TObject> {
@@ -22,7 +22,7 @@ export interface Definition<S extends TObject> {
   readonly schema: S;
   /** Returns where the database is; `null` for embedded ones. */
   target(connection: Static<S>): Target | null;
-  open(connection: Static<S>, opening: Opening): Promise<DatabaseLink>;
+  open(connection: Static<S>, opening: LinkOpening): Promise<DatabaseLink>;
   /** Most bytes between two batches of rows, for drivers that buffer a whole row of any size. */
   readonly maxBytesBetweenBatches?: number;
   /**
@@ -87,7 +87,7 @@ export function defineConnector<S extends TObject>(definition: Definition<S>): C
       const connection = read(value);
       const secrets = [...secretMembers(schema, connection), ...(definition.secrets?.(connection) ?? [])];
       const { classify, explain, maxBytesBetweenBatches } = definition;
-      const open = (opening: Opening) => definition.open(connection, opening);
+      const open = (opening: LinkOpening) => definition.open(connection, opening);
       return openGuarded(
         {
           open,

@@ -8,11 +8,11 @@ import { cutText } from '#src/base/text/cut-text.ts';
 import type { EgressRoute } from '../egress/egress-route.ts';
 import { categoryOfSocketError, DatasourceFailure, type FailureCategory } from '../failure.ts';
 import { cutNames, limitRows, type RowBatch } from '../rows.ts';
-import type { ConnectorContext, DatabaseLink, Opening, Target } from './link.ts';
+import type { ConnectorContext, DatabaseLink, LinkOpening, Target } from './link.ts';
 
 /** The parts of a connector that the guard calls. */
 export interface Guarded {
-  open(opening: Opening): Promise<DatabaseLink>;
+  open(opening: LinkOpening): Promise<DatabaseLink>;
   classify(error: unknown): FailureCategory | undefined;
   explain?(error: unknown): string | undefined;
   /** Texts that are removed from the result of `explain`. */

@@ -62,7 +62,7 @@ export interface ConnectorContext {
 }
 
 /** The parameters for opening one connection. */
-export interface Opening extends Omit<ConnectorContext, 'egress' | 'limitBytes'> {
+export interface LinkOpening extends Omit<ConnectorContext, 'egress' | 'limitBytes'> {
   /**
    * Checks a target and returns a route that lasts as long as the session. `by` aborts the check, or `signal` when
    * `by` is absent.

@@ -4,7 +4,7 @@ import { CaCertificate, TlsMode } from '../egress/tls-mode.ts';
 import { exactText } from '../exact-text.ts';
 
 /** Accepts exactly one host. Whether it exists is not checked. */
-export const Host = exactText(
+export const HostMember = exactText(
   {
     title: 'Host',
     description: 'Name or IP address of the server.',
@@ -51,7 +51,7 @@ export function serverMembers(
   database = nameMember('Database', 'Database that is used where a statement names none.', 'sales'),
 ) {
   return {
-    host: Host,
+    host: HostMember,
     port: portMember(usualPort),
     database,
     user: User,

@@ -1,4 +1,4 @@
-import { duckdb, files, sqlite } from '../embedded/connectors.ts';
+import { duckdb, filesConnector, sqlite } from '../embedded/connectors.ts';
 import { bigquery } from './bigquery/connector.ts';
 import { clickhouse } from './clickhouse/connector.ts';
 import type { Connector } from './connector.ts';
@@ -18,7 +18,7 @@ export const CONNECTORS: readonly Connector[] = [
   clickhouse,
   duckdb,
   sqlite,
-  files,
+  filesConnector,
   snowflake,
   bigquery,
   mssql,

@@ -40,7 +40,7 @@ export const sqlite = embeddedConnector('sqlite', {
   example: 'sales.sqlite',
 });
 
-export const files = embeddedConnector('files', {
+export const filesConnector = embeddedConnector('files', {
   title: 'Files',
   description:
     'Data files of the workspace (CSV, TSV, JSON, JSON lines, Parquet; the text formats also with .gz). Each is a table that is named for its file: without folders and ending where that name is free.',

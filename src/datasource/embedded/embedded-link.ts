@@ -10,9 +10,9 @@ import type {
 } from '#src/confined/processes/children/engine-process.ts';
 import type { DatabaseLink } from '../connectors/link.ts';
 import { DatasourceFailure, type FailureCategory } from '../failure.ts';
-import type { Column, Parameter, QueryOptions, RowBatch } from '../rows.ts';
+import type { Parameter, QueryOptions, ResultColumn, RowBatch } from '../rows.ts';
 import { changedOf, checkAnswer, columnsOf, parameterFields, rowsOf } from './engine-answers.ts';
-import type { EngineProcess } from './engine-port.ts';
+import type { EnginePort } from './engine-port.ts';
 import type { Engines } from './engines.ts';
 import type { PackedRows } from './packed-rows.ts';
 
@@ -97,7 +97,7 @@ async function ended(ask: (request: { readonly op: 'end' }) => Promise<unknown>)
   }
 }
 
-function batchOf(columns: readonly Column[], packed: PackedRows): RowBatch {
+function batchOf(columns: readonly ResultColumn[], packed: PackedRows): RowBatch {
   let rows: RowBatch['rows'] | undefined;
   return {
     columns,
@@ -111,7 +111,7 @@ function batchOf(columns: readonly Column[], packed: PackedRows): RowBatch {
 }
 
 async function killedOnAbort(
-  engine: EngineProcess,
+  engine: EnginePort,
   signal: AbortSignal,
   request: Readonly<Record<string, unknown>>,
 ): Promise<unknown> {

@@ -1,6 +1,6 @@
 /** Checks the answers of an embedded database's process, which runs native code on files of users. */
-import { DatasourceFailure, FAILURES, type FailureCategory } from '../failure.ts';
-import { COLUMN_TYPES, type Column, type Parameter } from '../rows.ts';
+import { DATASOURCE_FAILURES, DatasourceFailure, type FailureCategory } from '../failure.ts';
+import { COLUMN_TYPES, type Parameter, type ResultColumn } from '../rows.ts';
 import { PackedRows } from './packed-rows.ts';
 
 /** Throws `DatasourceFailure` when the answer reports a failure or is not valid. */
@@ -9,7 +9,7 @@ export function checkAnswer(answer: unknown, op: 'opened' | 'ended'): void {
 }
 
 /** Returns the columns of a statement; `null` when it gives no rows. Throws like `checkAnswer`. */
-export function columnsOf(answer: unknown): readonly Column[] | null {
+export function columnsOf(answer: unknown): readonly ResultColumn[] | null {
   const { op, columns } = fieldsOf(answer);
   if (op !== 'columns') throw new DatasourceFailure('failed');
   if (columns === null) return null;
@@ -27,7 +27,7 @@ export function changedOf(answer: unknown): number | undefined {
 }
 
 /** Returns the next rows; none at the end. Throws like `checkAnswer`. */
-export function rowsOf(answer: unknown, columns: readonly Column[]): PackedRows {
+export function rowsOf(answer: unknown, columns: readonly ResultColumn[]): PackedRows {
   if (Buffer.isBuffer(answer)) return new PackedRows(answer, columns);
   fieldsOf(answer);
   throw new DatasourceFailure('failed');
@@ -61,10 +61,10 @@ function failureOf({ category, detail }: Readonly<Record<string, unknown>>): Dat
 }
 
 function isCategory(category: unknown): category is FailureCategory {
-  return typeof category === 'string' && Object.hasOwn(FAILURES, category);
+  return typeof category === 'string' && Object.hasOwn(DATASOURCE_FAILURES, category);
 }
 
-function columnOf(value: unknown): Column {
+function columnOf(value: unknown): ResultColumn {
   const { name, type, byCell }: Readonly<Record<string, unknown>> = { ...Object(value) };
   const known = COLUMN_TYPES.find((one) => one === type);
   if (typeof name !== 'string' || known === undefined) throw new DatasourceFailure('failed');

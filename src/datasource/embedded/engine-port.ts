@@ -5,7 +5,7 @@
 import type { EngineLaunch } from '#src/confined/processes/children/engine-process.ts';
 
 /** A process. Disposing kills it. */
-export interface EngineProcess extends Disposable {
+export interface EnginePort extends Disposable {
   readonly ended: boolean;
   /** Undefined until the process was forked. */
   readonly pid: number | undefined;
@@ -13,4 +13,4 @@ export interface EngineProcess extends Disposable {
   ask(request: Readonly<Record<string, unknown>>): Promise<unknown>;
 }
 
-export type StartEngine = (launch: EngineLaunch) => EngineProcess;
+export type StartEngine = (launch: EngineLaunch) => EnginePort;

@@ -5,13 +5,13 @@
  */
 
 import type { EngineLaunch } from '#src/confined/processes/children/engine-process.ts';
-import type { EngineProcess, StartEngine } from './engine-port.ts';
+import type { EnginePort, StartEngine } from './engine-port.ts';
 
 interface Kept {
   readonly key: string;
   /** The folder of the workspace's files. */
   readonly folder: string;
-  readonly engine: EngineProcess;
+  readonly engine: EnginePort;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -35,7 +35,7 @@ export class Engines implements Disposable {
   readonly #start: StartEngine;
   /** The processes that wait, the longest waiting first. */
   #kept: Kept[] = [];
-  readonly #taken = new Set<EngineProcess>();
+  readonly #taken = new Set<EnginePort>();
   /** Processes at work: of workspaces by the folder of their files, and of kernels by their share. */
   readonly #rooms = new Map<string, Room>();
   #disposed = false;
@@ -48,7 +48,7 @@ export class Engines implements Disposable {
    * Resolves with a process for one statement when the kernel and its workspace are within their limits. The caller returns it.
    * Rejects with the reason of `signal`.
    */
-  async take(launch: EngineLaunch, signal: AbortSignal): Promise<EngineProcess> {
+  async take(launch: EngineLaunch, signal: AbortSignal): Promise<EnginePort> {
     await this.#enter(launch, signal);
     const key = keyOf(launch);
     const found = this.#kept.findLast((kept) => kept.key === key && !kept.engine.ended);
@@ -65,7 +65,7 @@ export class Engines implements Disposable {
   }
 
   /** Keeps the process, which is idle now, for the next statement, or ends it. */
-  give(launch: EngineLaunch, engine: EngineProcess, isUsable: boolean): void {
+  give(launch: EngineLaunch, engine: EnginePort, isUsable: boolean): void {
     this.#taken.delete(engine);
     this.#leave(launch.filesDirectory);
     if (launch.memoryShare !== undefined) this.#leave(launch.memoryShare);

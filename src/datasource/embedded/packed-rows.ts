@@ -3,7 +3,7 @@
  * notebook unchanged, and is decoded only for readers of values.
  */
 import { DatasourceFailure } from '../failure.ts';
-import { type Cell, type Column, integerCell } from '../rows.ts';
+import { integerCell, type ResultColumn, type RowValue } from '../rows.ts';
 
 const HEAD_BYTES = 5;
 const MARK = 'R'.charCodeAt(0);
@@ -12,10 +12,10 @@ export class PackedRows {
   /** The number of rows. */
   readonly count: number;
   readonly #json: Buffer;
-  readonly #columns: readonly Column[];
+  readonly #columns: readonly ResultColumn[];
 
   /** Throws `DatasourceFailure` for bytes that are not rows. */
-  constructor(bytes: Buffer, columns: readonly Column[]) {
+  constructor(bytes: Buffer, columns: readonly ResultColumn[]) {
     if (bytes.length < HEAD_BYTES || bytes[0] !== MARK) throw new DatasourceFailure('failed');
     this.count = bytes.readUInt32LE(1);
     this.#json = bytes.subarray(HEAD_BYTES);
@@ -28,7 +28,7 @@ export class PackedRows {
   }
 
   /** Throws `DatasourceFailure` for malformed rows. */
-  rows(): Cell[][] {
+  rows(): RowValue[][] {
     return parsed(this.#json).map((row) => list(row).map((cell, at) => cellOf(cell, this.#columns[at])));
   }
 }
@@ -46,7 +46,7 @@ function list(value: unknown): unknown[] {
   throw new DatasourceFailure('failed');
 }
 
-function cellOf(cell: unknown, column: Column | undefined): Cell {
+function cellOf(cell: unknown, column: ResultColumn | undefined): RowValue {
   if (cell === null || typeof cell === 'boolean' || typeof cell === 'number') return cell;
   const isByCell = column?.byCell === true;
   if (typeof cell === 'string') return isByCell ? cell : meant(cell, column?.type);
@@ -57,7 +57,7 @@ function cellOf(cell: unknown, column: Column | undefined): Cell {
 }
 
 /** Returns the value that a text represents. */
-function meant(text: string, kind: unknown): Cell {
+function meant(text: string, kind: unknown): RowValue {
   switch (kind) {
     case 'integer':
       if (!/^-?\d{1,1000}$/.test(text)) throw new DatasourceFailure('failed');

@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto';
 import nacl from 'tweetnacl';
 import { invariant } from '#src/base/errors/invariant.ts';
 import type { SealedConnection } from '#storage/records/datasources.ts';
-import type { Connection } from '../connectors/connection-schema.ts';
+import type { ConnectionSettings } from '../connectors/connection-schema.ts';
 import type { Keyring } from './keyring.ts';
 
 /** The datasource and the revision that a sealed connection belongs to. */
@@ -31,7 +31,11 @@ export class UnsealError extends Error {
  * Returns the connection, sealed with a new data key. The active key of the ring seals the data
  * key.
  */
-export function sealConnection(ring: Keyring, ref: SealedRef, connection: Connection): SealedConnection {
+export function sealConnection(
+  ring: Keyring,
+  ref: SealedRef,
+  connection: ConnectionSettings,
+): SealedConnection {
   const dataKey = new Uint8Array(randomBytes(nacl.secretbox.keyLength));
   const plaintext = new Uint8Array(Buffer.from(JSON.stringify({ ...refOf(ref), connection })));
   try {
@@ -43,14 +47,14 @@ export function sealConnection(ring: Keyring, ref: SealedRef, connection: Connec
 }
 
 /** Returns the unsealed connection. Throws `UnsealError`. */
-export function openConnection(ring: Keyring, ref: SealedRef, sealed: SealedConnection): Connection {
+export function openConnection(ring: Keyring, ref: SealedRef, sealed: SealedConnection): ConnectionSettings {
   const dataKey = openDataKey(ring, ref, sealed);
   const plaintext = nacl.secretbox.open(bytes(sealed.box), bytes(sealed.nonce), dataKey);
   wipe(dataKey);
   if (plaintext === null) throw new UnsealError(ref);
   try {
     const { connection, ...found } = JSON.parse(Buffer.from(plaintext).toString('utf8')) as SealedRef & {
-      connection: Connection;
+      connection: ConnectionSettings;
     };
     const { workspaceId, slug, revision } = found;
     if (workspaceId !== ref.workspaceId || slug !== ref.slug || revision !== ref.revision) {

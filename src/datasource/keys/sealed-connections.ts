@@ -11,7 +11,7 @@ import { workspaceRecords } from '#storage/records/identity.ts';
 import { notebookOfSealed } from '#storage/records/notebooks.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
-import type { Connection } from '../connectors/connection-schema.ts';
+import type { ConnectionSettings } from '../connectors/connection-schema.ts';
 import {
   openConnection,
   resealConnection,
@@ -22,7 +22,12 @@ import {
 import type { Keyring, KeyringSource } from './keyring.ts';
 
 /** Seals the connection with the active key and stores it. */
-export function putSealed(tx: Transaction, ring: Keyring, ref: SealedRef, connection: Connection): void {
+export function putSealed(
+  tx: Transaction,
+  ring: Keyring,
+  ref: SealedRef,
+  connection: ConnectionSettings,
+): void {
   const sealed = sealConnection(ring, ref, connection);
   tx.put(sealedConnections, sealed, ...keyOf(ref));
   tx.put(sealedBy, null, SYSTEM, sealed.keyId, ...keyOf(ref));
@@ -63,7 +68,7 @@ export function reseal(tx: Transaction, ring: Keyring, keyId: string, ref: Seale
 }
 
 /** Returns the unsealed connection. Throws `UnsealError`. */
-export function readSealed(store: Store, keys: KeyringSource, ref: SealedRef): Connection {
+export function readSealed(store: Store, keys: KeyringSource, ref: SealedRef): ConnectionSettings {
   const sealed = store.get(sealedConnections, ...keyOf(ref));
   invariant(sealed !== undefined, 'A datasource has a sealed connection.', ref.slug);
   return openConnection(keys.ringWith(sealed.keyId), ref, sealed);

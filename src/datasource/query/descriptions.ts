@@ -6,7 +6,7 @@
 import type { Datasource } from '#src/contract/wire/datasource.ts';
 
 /** One table, and its columns with the types that the database names. */
-export interface Table {
+export interface DescribedTable {
   readonly schema: string | null;
   readonly name: string;
   readonly columns: readonly { readonly name: string; readonly type: string }[];
@@ -14,7 +14,7 @@ export interface Table {
 
 /** The tables of one datasource. */
 export interface Description {
-  readonly tables: readonly Table[];
+  readonly tables: readonly DescribedTable[];
   /** Whether the database has more columns than are listed. */
   readonly isCut: boolean;
 }

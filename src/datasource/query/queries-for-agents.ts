@@ -11,8 +11,8 @@ import { cutText } from '#src/base/text/cut-text.ts';
 import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { Datasources } from '../datasources.ts';
 import { DatasourceFailure } from '../failure.ts';
-import type { Cell, Column } from '../rows.ts';
-import type { Description, Descriptions, Table } from './descriptions.ts';
+import type { ResultColumn, RowValue } from '../rows.ts';
+import type { DescribedTable, Description, Descriptions } from './descriptions.ts';
 import type { Queries } from './queries.ts';
 
 interface Refused {
@@ -27,7 +27,7 @@ interface ToolRequest {
 }
 
 interface Rows<Value> {
-  readonly columns: readonly Column[];
+  readonly columns: readonly ResultColumn[];
   readonly rows: readonly (readonly Value[])[];
   /** Whether there are more rows. */
   readonly isCut: boolean;
@@ -37,7 +37,7 @@ interface RowRequest<Value> extends ToolRequest {
   readonly sql: string;
   readonly maxRows: number;
   /** Returns the stored form of a cell. */
-  readonly shorten: (cell: Cell) => Value;
+  readonly shorten: (cell: RowValue) => Value;
 }
 
 const LACKS_SCOPE = 'The access token of this prompt lacks the scope datasource:read.';
@@ -137,7 +137,7 @@ export class QueriesForAgents {
     if (!hasScope(caller)) return { refused: LACKS_SCOPE };
     const budget = new ReadBudget();
     const rows: Value[][] = [];
-    let columns: readonly Column[] = [];
+    let columns: readonly ResultColumn[] = [];
     let isCut = false;
     try {
       // One more row than requested shows whether the result was cut.
@@ -169,7 +169,7 @@ class ReadBudget {
   #keptChars = 0;
 
   /** Counts the row as read. Returns false, and counts nothing, when no further row may be read. */
-  read(row: readonly Cell[]): boolean {
+  read(row: readonly RowValue[]): boolean {
     if (this.#readBytes >= MAX_READ_BYTES) return false;
     for (const cell of row) this.#readBytes += sizeOf(cell);
     return true;
@@ -183,13 +183,13 @@ class ReadBudget {
 }
 
 /** Returns a copy of `kept` that does not keep the whole cell in memory. */
-function detached<Value extends string | null>(cell: Cell, kept: Value): Value {
+function detached<Value extends string | null>(cell: RowValue, kept: Value): Value {
   if (kept === null || typeof cell !== 'string' || kept.length >= cell.length) return kept;
   return compactText(kept) as Value;
 }
 
 /** Returns about how many bytes a cell takes. */
-function sizeOf(cell: Cell): number {
+function sizeOf(cell: RowValue): number {
   if (typeof cell === 'string') return cell.length;
   return cell instanceof Uint8Array ? cell.byteLength : 8;
 }
@@ -199,10 +199,10 @@ function hasScope({ scopes }: Principal): boolean {
 }
 
 /** Groups rows of schema, table, column and type by table. */
-function tablesOf(rows: Rows<string | null>['rows']): Table[] {
+function tablesOf(rows: Rows<string | null>['rows']): DescribedTable[] {
   const tables = new Map<
     string,
-    { schema: string | null; name: string; columns: Table['columns'][number][] }
+    { schema: string | null; name: string; columns: DescribedTable['columns'][number][] }
   >();
   for (const [schema = null, name, column, type] of rows) {
     const key = `${schema}.${name}`;
@@ -213,6 +213,6 @@ function tablesOf(rows: Rows<string | null>['rows']): Table[] {
   return [...tables.values()];
 }
 
-function nameOf(cell: Cell): string | null {
+function nameOf(cell: RowValue): string | null {
   return cell === null ? null : cutText(String(cell), 0, MAX_NAME_CHARS);
 }

@@ -2,7 +2,7 @@
  * Groups rows that a driver emits one by one into batches, and pauses the driver while the rows are
  * not read.
  */
-import type { Cell, Column, RowBatch } from '../rows.ts';
+import type { ResultColumn, RowBatch, RowValue } from '../rows.ts';
 
 /** The driver's side of a queue. */
 export interface RowSource {
@@ -18,8 +18,8 @@ const BATCH_BYTES = 512 * 1024;
 /** The queue of rows between the driver of one statement and the reader of its result. */
 export class RowQueue {
   readonly #source: RowSource;
-  #columns: readonly Column[] | undefined;
-  #rows: Cell[][] = [];
+  #columns: readonly ResultColumn[] | undefined;
+  #rows: RowValue[][] = [];
   #bytesBefore: number;
   #error: Error | undefined;
   #wake: (() => void) | undefined;
@@ -32,16 +32,16 @@ export class RowQueue {
   }
 
   /** Stays `undefined` for a statement that returns no rows. */
-  get columns(): readonly Column[] | undefined {
+  get columns(): readonly ResultColumn[] | undefined {
     return this.#columns;
   }
 
-  set columns(columns: readonly Column[]) {
+  set columns(columns: readonly ResultColumn[]) {
     this.#columns = columns;
   }
 
   /** Adds a row. Pauses the driver when a batch is full. */
-  push(row: Cell[]): void {
+  push(row: RowValue[]): void {
     if (this.#isLeft || this.ended) return;
     this.#rows.push(row);
     if (!this.#isFull()) return;

@@ -3,7 +3,7 @@
  * written as text.
  */
 import { DatasourceFailure } from '../failure.ts';
-import type { Cell, Parameter, RowBatch } from '../rows.ts';
+import type { Parameter, RowBatch, RowValue } from '../rows.ts';
 
 /** Returns the rows as a JSON array. Cells of columns that hold plain JSON values are encoded as they are. */
 export function encodeRows(batch: RowBatch): Uint8Array {
@@ -24,7 +24,7 @@ function jsonOf({ columns, rows }: RowBatch): string {
 
 const SPECIAL: ReadonlySet<string> = new Set(['integer', 'float', 'bytes', 'other']);
 
-function plainCell(cell: Cell): unknown {
+function plainCell(cell: RowValue): unknown {
   if (typeof cell === 'bigint') return cell.toString();
   if (typeof cell === 'number' && !Number.isFinite(cell)) return String(cell);
   return cell instanceof Uint8Array ? Buffer.from(cell).toString('base64') : cell;

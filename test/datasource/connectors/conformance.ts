@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectorOf } from '#src/datasource/connectors/connection-schema.ts';
 import type { DatabaseLink } from '#src/datasource/connectors/link.ts';
-import { FAILURES, type FailureCategory } from '#src/datasource/failure.ts';
+import { DATASOURCE_FAILURES, type FailureCategory } from '#src/datasource/failure.ts';
 import { placeParameters } from '#src/datasource/query/placeholders.ts';
-import type { Cell, Column, Parameter } from '#src/datasource/rows.ts';
+import type { Parameter, ResultColumn, RowValue } from '#src/datasource/rows.ts';
 import { eventually } from '#test/support/processes.ts';
 import type { Owner } from '../listening.ts';
 import { type Asked, ask, type ProbeFixture, type Result } from '../probe-fixture.ts';
@@ -86,13 +86,13 @@ export interface Rules {
   /** A connection to a server with a certificate that the connection does not trust. */
   readonly unknownCertificate: Overrides | ConnectionTo | Cannot;
   readonly values: { readonly sql: string; readonly columns: string; readonly rows: Result['rows'] };
-  readonly noRows: { readonly sql: string; readonly columns: readonly Column[] };
+  readonly noRows: { readonly sql: string; readonly columns: readonly ResultColumn[] };
   readonly noResult: string | Cannot;
   /** `most` is the number of rows of the largest batch. */
   readonly manyRows: {
     readonly sql: string;
     readonly total: number;
-    readonly last: readonly Cell[];
+    readonly last: readonly RowValue[];
     readonly most?: number;
   };
   /** Rows of some hundred kilobytes, and the most rows of one batch. */
@@ -106,7 +106,9 @@ export interface Rules {
     readonly category: FailureCategory;
   };
   /** A statement whose columns have names of more than 10,000 characters. */
-  readonly longNames: { readonly sql: string; readonly columns: readonly Omit<Column, 'name'>[] } | Cannot;
+  readonly longNames:
+    | { readonly sql: string; readonly columns: readonly Omit<ResultColumn, 'name'>[] }
+    | Cannot;
   /** A statement with eight `?`, for `PARAMETERS`. */
   readonly parameters: { readonly sql: string } & Arrived;
   /** A statement with two `?`, for ∞ and -∞. */
@@ -162,10 +164,10 @@ export function conformance(vendor: Vendor): void {
 }
 
 /** Returns the columns of a text such as `id:integer name:text:byCell`. */
-function columnsOf(text: string): Column[] {
+function columnsOf(text: string): ResultColumn[] {
   return text.split(' ').map((one) => {
     const [name = '', type, byCell] = one.split(':');
-    return { name, type: type as Column['type'], ...(byCell !== undefined && { byCell: true }) };
+    return { name, type: type as ResultColumn['type'], ...(byCell !== undefined && { byCell: true }) };
   });
 }
 
@@ -218,7 +220,7 @@ async function assertProbe(
   const expected =
     category === undefined
       ? { ok: true, message: 'The connection works.' }
-      : { ok: false, message: FAILURES[category] };
+      : { ok: false, message: DATASOURCE_FAILURES[category] };
   assert.deepEqual(await running.fixture.probe(connection), expected);
   return running;
 }
@@ -347,7 +349,7 @@ const RULES: { readonly [Name in keyof Rules]: (given: Applied<Name>, vendor: Ve
           [largest.lengths],
         );
       }
-      const message = FAILURES[category];
+      const message = DATASOURCE_FAILURES[category];
       const other = await fixture.open(connection);
       await assert.rejects(ask(other, beyond), { category, message });
       await assertUsable(staysOpen ? other : await fixture.open(connection));
@@ -525,7 +527,7 @@ async function assertRefused(
   await assert.rejects(ask(session, sql, options), {
     name: 'DatasourceFailure',
     category: 'query',
-    message: FAILURES.query,
+    message: DATASOURCE_FAILURES.query,
     ...(detail !== undefined && { detail }),
   });
 }

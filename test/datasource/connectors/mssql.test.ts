@@ -11,7 +11,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type DriverLoader, installedDrivers, OPTIONAL_DRIVERS } from '#src/datasource/connectors/drivers.ts';
 import { cellOf } from '#src/datasource/connectors/mssql/values.ts';
-import { FAILURES } from '#src/datasource/failure.ts';
+import { DATASOURCE_FAILURES } from '#src/datasource/failure.ts';
 import { listeningWith, type Owner } from '../listening.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
 import { cannot, conformance, type Overrides } from './conformance.ts';
@@ -154,7 +154,7 @@ test('a missing driver is named, with the command that installs it', async (t) =
 test('the reason why a driver cannot be loaded is not revealed', async (t) => {
   const fixture = probeFixture(t, { drivers: () => Promise.reject(new Error('canary')) });
   const { connection } = await mssql(t);
-  assert.deepEqual(await fixture.probe(connection), { ok: false, message: FAILURES.failed });
+  assert.deepEqual(await fixture.probe(connection), { ok: false, message: DATASOURCE_FAILURES.failed });
 });
 
 test('a driver of another version is named, with the command that installs the right one', async (t) => {
@@ -170,7 +170,7 @@ test('a driver of another version is named, with the command that installs the r
 
 test('a server whose answer to the login cannot be read ends the probe at once', { skip }, async (t) => {
   const { connection, fixture } = await mssql(t, { user: 'unreadable', tls: 'disable' });
-  assert.deepEqual(await fixture.probe(connection), { ok: false, message: FAILURES.failed });
+  assert.deepEqual(await fixture.probe(connection), { ok: false, message: DATASOURCE_FAILURES.failed });
 });
 
 for (const [user, warnings] of [
@@ -192,7 +192,7 @@ test('a server that closes its side of a connection ends this connection only', 
   for (const tls of ['require', 'disable']) {
     assert.deepEqual(await fixture.probe({ ...connection, tls }), {
       ok: false,
-      message: FAILURES.unreachable,
+      message: DATASOURCE_FAILURES.unreachable,
     });
   }
 });
@@ -206,7 +206,7 @@ for (const sql of ['SELECT unreadable', 'SELECT never']) {
 
 test('a server can redirect its clients only to allowed addresses', { skip }, async (t) => {
   const { connection, fixture, logins } = await mssql(t, { user: 'redirected' });
-  assert.deepEqual(await fixture.probe(connection), { ok: false, message: FAILURES.not_allowed });
+  assert.deepEqual(await fixture.probe(connection), { ok: false, message: DATASOURCE_FAILURES.not_allowed });
   assert.equal(logins.length, 1);
 });
 

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { connectorOf } from '#src/datasource/connectors/connection-schema.ts';
 import type { DatabaseLink } from '#src/datasource/connectors/link.ts';
 import { placeParameters } from '#src/datasource/query/placeholders.ts';
-import type { Cell } from '#src/datasource/rows.ts';
+import type { RowValue } from '#src/datasource/rows.ts';
 import { mariadbServer, postgresServer } from '#test/support/stand-ins/databases.ts';
 import { mariadbConnection, postgresConnection, redshiftConnection } from '../connections.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
@@ -21,7 +21,7 @@ const POSTGRES_SETTINGS: Readonly<Record<string, string>> = {
   standard_conforming_strings: 'off',
   client_encoding: 'latin1',
 };
-const POSTGRES_VALUES: readonly (readonly [sql: string, value: Cell])[] = [
+const POSTGRES_VALUES: readonly (readonly [sql: string, value: RowValue])[] = [
   ["decode('00ff5c41', 'hex')", new Uint8Array([0, 255, 92, 65])],
   ["'\\x5c'::bytea || '\\x00'::bytea", new Uint8Array([92, 0])],
   ["''::bytea", new Uint8Array()],

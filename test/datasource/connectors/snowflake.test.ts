@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { cellsOf } from '#src/datasource/connectors/snowflake/values.ts';
+import { snowflakeValues } from '#src/datasource/connectors/snowflake/values.ts';
 import { TEST_CERTIFICATE } from '#test/support/stand-ins/test-certificate.ts';
 import type { StandInAnswer, StandInRequest } from '../http-stand-in.ts';
 import type { Owner } from '../listening.ts';
@@ -230,7 +230,7 @@ test('one text is one statement, and values have the same form with any setting 
 
 test('a value that is not a REAL number stays unchanged', () => {
   const described = ['inf', '-inf', 'NaN', '1.5e300'].map(() => ({ type: 'real' }));
-  assert.deepEqual(cellsOf(['inf', '-inf', 'NaN', '1.5e300'], described), [
+  assert.deepEqual(snowflakeValues(['inf', '-inf', 'NaN', '1.5e300'], described), [
     Number.POSITIVE_INFINITY,
     Number.NEGATIVE_INFINITY,
     Number.NaN,

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { createEgress } from '#src/datasource/egress/egress.ts';
 import { type TlsMode, tlsAttempts } from '#src/datasource/egress/tls-mode.ts';
-import { FAILURES } from '#src/datasource/failure.ts';
+import { DATASOURCE_FAILURES } from '#src/datasource/failure.ts';
 import { TEST_CERTIFICATE, TEST_KEY } from '#test/support/stand-ins/test-certificate.ts';
 import { listening, type Owner } from '../listening.ts';
 import { OWN_PORT, probeFixture } from '../probe-fixture.ts';
@@ -56,17 +56,17 @@ function tlsPostgres(owner: Owner): Promise<number> {
   return listening(owner, server);
 }
 
-const REACHED = FAILURES.authentication;
+const REACHED = DATASOURCE_FAILURES.authentication;
 const CASES: readonly (readonly [host: string, mode: TlsMode, ca: boolean, message: string])[] = [
   ['localhost', 'require', false, REACHED],
-  ['localhost', 'verify-ca', false, FAILURES.tls],
-  ['localhost', 'verify-full', false, FAILURES.tls],
+  ['localhost', 'verify-ca', false, DATASOURCE_FAILURES.tls],
+  ['localhost', 'verify-full', false, DATASOURCE_FAILURES.tls],
   ['localhost', 'verify-ca', true, REACHED],
   ['localhost', 'verify-full', true, REACHED],
   ['127.0.0.1', 'verify-full', true, REACHED],
   ['db.example', 'verify-full', true, REACHED],
   ['other.example', 'verify-ca', true, REACHED],
-  ['other.example', 'verify-full', true, FAILURES.tls],
+  ['other.example', 'verify-full', true, DATASOURCE_FAILURES.tls],
   ['other.example', 'require', false, REACHED],
 ];
 

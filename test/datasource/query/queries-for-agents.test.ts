@@ -8,7 +8,7 @@ import {
   MAX_READ_BYTES,
   QueriesForAgents,
 } from '#src/datasource/query/queries-for-agents.ts';
-import type { Cell, RowBatch } from '#src/datasource/rows.ts';
+import type { RowBatch, RowValue } from '#src/datasource/rows.ts';
 import { heapAfterCollection } from '#test/support/heap.ts';
 
 const CALLER = { workspaceId: 'ws_1', userId: 'ann', scopes: ['datasource:read'] } as unknown as Principal;
@@ -30,7 +30,7 @@ const MIB = 1024 * 1024;
  * Queries a database whose results are `rows`, each row a batch of its own. `made` counts the
  * requested batches.
  */
-function asking(rows: Iterable<readonly Cell[]>) {
+function asking(rows: Iterable<readonly RowValue[]>) {
   const seen = { made: 0, isOver: false };
   const agents = new QueriesForAgents(
     { get: () => METADATA, isKeptFrom: () => false },
@@ -47,7 +47,7 @@ function asking(rows: Iterable<readonly Cell[]>) {
   );
   const { signal } = new AbortController();
   const request = { sql: 'SELECT 1', signal, trace: undefined };
-  const query = async (shorten: (cell: Cell) => string, maxRows = 500) => {
+  const query = async (shorten: (cell: RowValue) => string, maxRows = 500) => {
     const answer = await agents.query(CALLER, 'sales', { ...request, maxRows, shorten });
     assert.ok('rows' in answer);
     return answer;
@@ -56,7 +56,7 @@ function asking(rows: Iterable<readonly Cell[]>) {
   return { query, describe, seen };
 }
 
-const repeated = (cell: Cell, count: number) => Array.from({ length: count }, () => [cell]);
+const repeated = (cell: RowValue, count: number) => Array.from({ length: count }, () => [cell]);
 
 test("long cells of an agent's query do not stay in memory", async () => {
   const rows = (function* () {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { FAILURES } from '#src/datasource/failure.ts';
+import { DATASOURCE_FAILURES } from '#src/datasource/failure.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { nowhere } from '../datasources/datasource-requests.ts';
 
@@ -26,11 +26,17 @@ test('a test of a remote database and its use need no folder of the workspace', 
   writeFileSync(join(folders, id), 'no folder');
   const failed = ({ status, body }: { status: number; body: unknown }) => [status, Object(body).message];
   const connection = nowhere();
-  assert.deepEqual(failed(await request('POST', TEST, { connection })), [400, FAILURES.refused]);
+  assert.deepEqual(failed(await request('POST', TEST, { connection })), [400, DATASOURCE_FAILURES.refused]);
   assert.equal((await request('POST', '/api/v3/datasources', { slug: 'remote', connection })).status, 201);
-  assert.deepEqual(failed(await request('POST', '/api/v3/datasources/remote/test')), [400, FAILURES.refused]);
+  assert.deepEqual(failed(await request('POST', '/api/v3/datasources/remote/test')), [
+    400,
+    DATASOURCE_FAILURES.refused,
+  ]);
   const embedded = { kind: 'sqlite', path: 'a.sqlite' };
-  assert.deepEqual(failed(await request('POST', TEST, { connection: embedded })), [400, FAILURES.failed]);
+  assert.deepEqual(failed(await request('POST', TEST, { connection: embedded })), [
+    400,
+    DATASOURCE_FAILURES.failed,
+  ]);
 });
 
 test('reading files, and requests for missing ones, create no folder', async () => {

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
-import { listOf, memberOf, textOf } from '../http/answer-members.ts';
+import { listMember, memberOf, textMember } from '../http/answer-members.ts';
 import {
   callHttp,
   categoryOfStatus,
@@ -17,11 +17,11 @@ import {
 import { inBatches } from '../http/page-batches.ts';
 import type { DatabaseLink } from '../link.ts';
 import type { BigqueryConnection } from './connection.ts';
-import { type AccessTokens, accessTokens, type TokenService } from './tokens.ts';
-import { cellsOf, columnOf, parameterOf } from './values.ts';
+import { accessTokens, type BigqueryTokens, type TokenService } from './tokens.ts';
+import { bigqueryColumn, bigqueryParameter, bigqueryValues } from './values.ts';
 
 interface Api extends Reached<BigqueryConnection> {
-  readonly access: AccessTokens;
+  readonly access: BigqueryTokens;
 }
 
 /** Returns a link to a BigQuery project. Nothing is sent until it is used. */
@@ -36,7 +36,7 @@ export async function openBigquery(
       await call(api, 'GET', `/datasets/${encodeURIComponent(dataset)}`, signal);
       await insertJob(api, { query: 'SELECT 1', parameters: [], dryRun: true }, signal);
     },
-    query: (sql, parameters, queryOptions) => rowsOf(api, sql, parameters, queryOptions),
+    query: (sql, parameters, queryOptions) => bigqueryRows(api, sql, parameters, queryOptions),
     async close() {
       agent.destroy();
       tokens.agent.destroy();
@@ -58,7 +58,7 @@ export function classifyBigquery(error: unknown): FailureCategory | undefined {
 const WAIT_MS = 10_000;
 const PAGE_ROWS = 10_000;
 
-async function* rowsOf(
+async function* bigqueryRows(
   api: Api,
   sql: string,
   parameters: readonly Parameter[],
@@ -67,11 +67,11 @@ async function* rowsOf(
   if (readOnly) {
     // Only the service can classify a script. A dry run does so without any effect or cost.
     const plan = await insertJob(api, { query: sql, parameters, dryRun: true }, signal);
-    if (textOf(plan, 'statistics', 'query', 'statementType') !== 'SELECT') throw refuseWriting();
+    if (textMember(plan, 'statistics', 'query', 'statementType') !== 'SELECT') throw refuseWriting();
   }
   const job = await insertJob(api, { query: sql, parameters, dryRun: false }, untilAnswered(signal));
-  const id = encodeURIComponent(textOf(job, 'jobReference', 'jobId') ?? '');
-  const location = textOf(job, 'jobReference', 'location') ?? api.location;
+  const id = encodeURIComponent(textMember(job, 'jobReference', 'jobId') ?? '');
+  const location = textMember(job, 'jobReference', 'location') ?? api.location;
   const where = location === undefined ? '' : `&location=${encodeURIComponent(location)}`;
   let isRunning = true;
   try {
@@ -83,13 +83,13 @@ async function* rowsOf(
       const body = await call(api, 'GET', `/queries/${id}?${query}`, signal);
       if (memberOf(body, 'jobComplete') !== true) continue;
       isRunning = false;
-      const fields = listOf(body, 'schema', 'fields');
+      const fields = listMember(body, 'schema', 'fields');
       if (fields.length === 0) return;
-      const page = listOf(body, 'rows');
+      const page = listMember(body, 'rows');
       if (page.length > 0 || batches === 0)
-        yield* inBatches(fields.map(columnOf), page, (row) => cellsOf(row, fields));
+        yield* inBatches(fields.map(bigqueryColumn), page, (row) => bigqueryValues(row, fields));
       batches++;
-      pageToken = textOf(body, 'pageToken');
+      pageToken = textMember(body, 'pageToken');
       if (pageToken === undefined || pageToken === '') return;
     }
   } finally {
@@ -127,14 +127,14 @@ async function insertJob(
         defaultDataset: { projectId: project, datasetId: dataset },
         ...(parameters.length > 0 && {
           parameterMode: 'POSITIONAL',
-          queryParameters: parameters.map(parameterOf),
+          queryParameters: parameters.map(bigqueryParameter),
         }),
       },
     },
   });
   const failed = memberOf(memberOf(answer, 'status'), 'errorResult');
   if (failed !== undefined)
-    throw new RemoteError(textOf(failed, 'reason') ?? '', textOf(failed, 'message') ?? '');
+    throw new RemoteError(textMember(failed, 'reason') ?? '', textMember(failed, 'message') ?? '');
   return answer;
 }
 
@@ -158,7 +158,7 @@ async function call(
     ...(request !== undefined && { body: JSON.stringify(request) }),
   });
   if (status === 200) return body;
-  const message = textOf(body, 'error', 'message');
+  const message = textMember(body, 'error', 'message');
   if (status !== 400 || message === undefined) throw new DatasourceFailure(categoryOfStatus(status));
-  throw new RemoteError(textOf(listOf(body, 'error', 'errors')[0], 'reason') ?? '', message);
+  throw new RemoteError(textMember(listMember(body, 'error', 'errors')[0], 'reason') ?? '', message);
 }

@@ -1,13 +1,13 @@
 /** OAuth access tokens of a Google service account: requested on demand, reused until shortly before they expire. */
 import type { Agent } from 'node:http';
 import { DatasourceFailure } from '../../failure.ts';
-import { memberOf, textOf } from '../http/answer-members.ts';
+import { memberOf, textMember } from '../http/answer-members.ts';
 import { callHttp } from '../http/client.ts';
 import { signToken } from '../http/json-web-token.ts';
 import type { BigqueryConnection } from './connection.ts';
 
 /** A source of access tokens. */
-export interface AccessTokens {
+export interface BigqueryTokens {
   /** Returns a valid token. Throws `authentication` when Google refuses one. */
   current(signal: AbortSignal): Promise<string>;
 }
@@ -27,7 +27,7 @@ const MARGIN_MS = 60_000;
 export function accessTokens(
   { agent, url }: TokenService,
   { client_email, private_key }: BigqueryConnection['service_account'],
-): AccessTokens {
+): BigqueryTokens {
   let token = '';
   let usableUntil = 0;
   return {
@@ -45,7 +45,7 @@ export function accessTokens(
         }).toString(),
         signal,
       });
-      const given = textOf(body, 'access_token');
+      const given = textMember(body, 'access_token');
       if (given === undefined) throw new DatasourceFailure(status >= 500 ? 'failed' : 'authentication');
       const seconds = memberOf(body, 'expires_in');
       token = given;

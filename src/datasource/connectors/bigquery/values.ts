@@ -1,7 +1,13 @@
 /** Values of BigQuery's REST API: text in a member `v`, structures in a member `f`. */
 
-import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
-import { listOf, memberOf, textOf } from '../http/answer-members.ts';
+import {
+  type ColumnType,
+  integerCell,
+  type Parameter,
+  type ResultColumn,
+  type RowValue,
+} from '../../rows.ts';
+import { listMember, memberOf, textMember } from '../http/answer-members.ts';
 
 const TYPES: Readonly<Record<string, ColumnType>> = {
   BOOL: 'boolean',
@@ -25,13 +31,13 @@ const TYPES: Readonly<Record<string, ColumnType>> = {
 };
 
 /** Returns the column for one entry of a result's schema. */
-export function columnOf(field: unknown): Column {
-  return { name: textOf(field, 'name') ?? '', type: isRepeated(field) ? 'json' : typeOf(field) };
+export function bigqueryColumn(field: unknown): ResultColumn {
+  return { name: textMember(field, 'name') ?? '', type: isRepeated(field) ? 'json' : typeOf(field) };
 }
 
 /** Returns the cells of one row. Repeated fields and records become JSON text. */
-export function cellsOf(row: unknown, fields: readonly unknown[]): Cell[] {
-  const values = listOf(row, 'f');
+export function bigqueryValues(row: unknown, fields: readonly unknown[]): RowValue[] {
+  const values = listMember(row, 'f');
   return fields.map((field, at) => {
     const value = memberOf(values[at], 'v');
     if (isRepeated(field) || isRecord(field)) return JSON.stringify(plainOf(value, field));
@@ -40,18 +46,18 @@ export function cellsOf(row: unknown, fields: readonly unknown[]): Cell[] {
 }
 
 function typeOf(field: unknown): ColumnType {
-  return TYPES[textOf(field, 'type') ?? ''] ?? 'other';
+  return TYPES[textMember(field, 'type') ?? ''] ?? 'other';
 }
 
 function isRepeated(field: unknown): boolean {
-  return textOf(field, 'mode') === 'REPEATED';
+  return textMember(field, 'mode') === 'REPEATED';
 }
 
 function isRecord(field: unknown): boolean {
-  return ['RECORD', 'STRUCT'].includes(textOf(field, 'type') ?? '');
+  return ['RECORD', 'STRUCT'].includes(textMember(field, 'type') ?? '');
 }
 
-function scalarOf(value: unknown, type: ColumnType): Cell {
+function scalarOf(value: unknown, type: ColumnType): RowValue {
   if (typeof value !== 'string') return null;
   if (type === 'integer') return integerCell(value);
   if (type === 'float') return Number(value);
@@ -72,9 +78,9 @@ function plainOf(value: unknown, field: unknown): unknown {
 
 function plainItem(value: unknown, field: unknown): unknown {
   if (isRecord(field)) {
-    const values = listOf(value, 'f');
-    const members = listOf(field, 'fields').map((member, at) => {
-      return [textOf(member, 'name') ?? '', plainOf(memberOf(values[at], 'v'), member)] as const;
+    const values = listMember(value, 'f');
+    const members = listMember(field, 'fields').map((member, at) => {
+      return [textMember(member, 'name') ?? '', plainOf(memberOf(values[at], 'v'), member)] as const;
     });
     return value === null || value === undefined ? null : Object.fromEntries(members);
   }
@@ -92,7 +98,7 @@ function instantOf(micros: string): string {
 }
 
 /** Returns a query parameter of the REST API. */
-export function parameterOf(value: Parameter): object {
+export function bigqueryParameter(value: Parameter): object {
   const [type, text] = typedText(value);
   return { parameterType: { type }, parameterValue: text === null ? {} : { value: text } };
 }

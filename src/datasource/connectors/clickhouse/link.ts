@@ -12,13 +12,13 @@ import {
 } from '@clickhouse/client';
 import { isReading } from '../../query/statements.ts';
 import {
-  type Cell,
-  type Column,
   type ColumnType,
   integerCell,
   type Parameter,
   type QueryOptions,
+  type ResultColumn,
   type RowBatch,
+  type RowValue,
 } from '../../rows.ts';
 import type { Reached } from '../http/client.ts';
 import type { DatabaseLink } from '../link.ts';
@@ -135,10 +135,10 @@ async function kill(client: ClickHouseClient, id: string): Promise<void> {
 
 async function* batchesOf(result: ResultSet<typeof FORMAT>): AsyncGenerator<RowBatch> {
   let names: readonly string[] | undefined;
-  let columns: readonly Column[] | undefined;
+  let columns: readonly ResultColumn[] | undefined;
   let batches = 0;
   for await (const lines of result.stream<unknown[]>()) {
-    const rows: Cell[][] = [];
+    const rows: RowValue[][] = [];
     for (const line of lines) {
       const values = valuesOf(line);
       if (names === undefined) names = values.map(String);
@@ -160,11 +160,11 @@ function valuesOf(line: { readonly text: string; json(): unknown[] }): readonly 
   }
 }
 
-function columnsOf(names: readonly string[], types: readonly unknown[]): Column[] {
+function columnsOf(names: readonly string[], types: readonly unknown[]): ResultColumn[] {
   return names.map((name, at) => ({ name, type: columnType(String(types[at])) }));
 }
 
-function cellsOf(values: readonly unknown[], columns: readonly Column[]): Cell[] {
+function cellsOf(values: readonly unknown[], columns: readonly ResultColumn[]): RowValue[] {
   return values.map((value, at) => cellOf(value, columns[at]?.type ?? 'other'));
 }
 
@@ -181,7 +181,7 @@ function columnType(native: string): ColumnType {
   return /^(Array|Map|Tuple|Nested|JSON|Object|Variant|Dynamic)/.test(name) ? 'json' : 'other';
 }
 
-function cellOf(value: unknown, type: ColumnType): Cell {
+function cellOf(value: unknown, type: ColumnType): RowValue {
   if (value === null || value === undefined) return null;
   if (type === 'integer' && (typeof value === 'string' || typeof value === 'number'))
     return integerCell(value);

@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox';
 import { CaCertificate } from '../../egress/tls-mode.ts';
-import { Host, nameMember, portMember, secretMember } from '../members.ts';
+import { HostMember, nameMember, portMember, secretMember } from '../members.ts';
 
 export const HTTPS_PORT = 443;
 
 export const DatabricksSchema = Type.Object(
   {
     kind: Type.Literal('databricks'),
-    host: Host,
+    host: HostMember,
     port: Type.Optional(portMember(HTTPS_PORT)),
     http_path: Type.String({
       title: 'HTTP path',

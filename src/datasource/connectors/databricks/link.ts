@@ -9,7 +9,7 @@ import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import { onlyReads } from '../../query/read-only.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
 import { targetOf } from '../http/address.ts';
-import { listOf, memberOf, textOf } from '../http/answer-members.ts';
+import { listMember, memberOf, textMember } from '../http/answer-members.ts';
 import {
   callHttp,
   categoryOfStatus,
@@ -21,7 +21,7 @@ import {
 import { inBatches } from '../http/page-batches.ts';
 import type { DatabaseLink, Target } from '../link.ts';
 import type { DatabricksConnection } from './connection.ts';
-import { cellsOf, columnOf, parameterOf } from './values.ts';
+import { databricksColumn, databricksParameter, databricksValues } from './values.ts';
 
 /** A connection that is reached, and `agentTo`, which returns an agent for a checked host. */
 type Warehouse = Reached<DatabricksConnection> & {
@@ -31,7 +31,7 @@ type Warehouse = Reached<DatabricksConnection> & {
 /** Returns a link to a SQL warehouse. Nothing is sent until it is used. */
 export async function openDatabricks(options: Warehouse): Promise<DatabaseLink> {
   const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
-    rowsOf(options, sql, parameters, queryOptions);
+    databricksRows(options, sql, parameters, queryOptions);
   return {
     async probe(signal) {
       const sql = `DESCRIBE SCHEMA ${quoted(options.catalog)}.${quoted(options.schema)}`;
@@ -54,7 +54,7 @@ export function classifyDatabricks(error: unknown): FailureCategory | undefined 
 
 const RUNNING = new Set(['PENDING', 'RUNNING']);
 
-async function* rowsOf(
+async function* databricksRows(
   options: Warehouse,
   sql: string,
   parameters: readonly Parameter[],
@@ -68,29 +68,34 @@ async function* rowsOf(
     catalog,
     schema,
     statement: sql,
-    parameters: parameters.map((value, at) => ({ name: `p${at + 1}`, ...parameterOf(value) })),
+    parameters: parameters.map((value, at) => ({ name: `p${at + 1}`, ...databricksParameter(value) })),
     disposition: 'EXTERNAL_LINKS', // inline results are limited to 25 MiB
     format: 'JSON_ARRAY',
     wait_timeout: '0s', // the answer comes at once, with the id that a cancel needs
   };
   let body = await call(options, 'POST', '/api/2.0/sql/statements', untilAnswered(signal), request);
-  const path = `/api/2.0/sql/statements/${encodeURIComponent(textOf(body, 'statement_id') ?? '')}`;
+  const path = `/api/2.0/sql/statements/${encodeURIComponent(textMember(body, 'statement_id') ?? '')}`;
   let isRunning = true;
   try {
     signal.throwIfAborted();
-    for (let wait = 50; RUNNING.has(textOf(body, 'status', 'state') ?? ''); wait = Math.min(wait * 2, 2000)) {
+    for (
+      let wait = 50;
+      RUNNING.has(textMember(body, 'status', 'state') ?? '');
+      wait = Math.min(wait * 2, 2000)
+    ) {
       await delay(wait, undefined, { signal });
       body = await call(options, 'GET', path, signal);
     }
     isRunning = false;
     refuseFailed(body);
-    const columns = listOf(body, 'manifest', 'schema', 'columns').map(columnOf);
+    const columns = listMember(body, 'manifest', 'schema', 'columns').map(databricksColumn);
     if (columns.length === 0) return;
     let result = memberOf(body, 'result');
     for (let batches = 0; ; batches++) {
-      const [link] = listOf(result, 'external_links');
+      const [link] = listMember(result, 'external_links');
       const rows = link === undefined ? [] : await fetchLinked(options, link, signal);
-      if (rows.length > 0 || batches === 0) yield* inBatches(columns, rows, (row) => cellsOf(row, columns));
+      if (rows.length > 0 || batches === 0)
+        yield* inBatches(columns, rows, (row) => databricksValues(row, columns));
       const next = memberOf(link, 'next_chunk_index');
       if (typeof next !== 'number') return;
       result = await call(options, 'GET', `${path}/result/chunks/${next}`, signal);
@@ -103,9 +108,9 @@ async function* rowsOf(
 }
 
 function refuseFailed(body: unknown): void {
-  const state = textOf(body, 'status', 'state') ?? '';
+  const state = textMember(body, 'status', 'state') ?? '';
   if (state === 'SUCCEEDED') return;
-  const message = textOf(body, 'status', 'error', 'message');
+  const message = textMember(body, 'status', 'error', 'message');
   throw message === undefined && state !== 'CANCELED'
     ? new DatasourceFailure('failed')
     : new RemoteError(state, message ?? '');
@@ -130,9 +135,9 @@ async function call(
     ...(request !== undefined && { body: JSON.stringify(request) }),
   });
   if (status === 200) return body;
-  const message = textOf(body, 'message');
+  const message = textMember(body, 'message');
   if (status !== 400 || message === undefined) throw new DatasourceFailure(categoryOfStatus(status));
-  throw new RemoteError(textOf(body, 'error_code') ?? '', message);
+  throw new RemoteError(textMember(body, 'error_code') ?? '', message);
 }
 
 async function fetchLinked(
@@ -140,7 +145,7 @@ async function fetchLinked(
   link: unknown,
   signal: AbortSignal,
 ): Promise<readonly unknown[]> {
-  const external = textOf(link, 'external_link') ?? '';
+  const external = textMember(link, 'external_link') ?? '';
   if (!URL.canParse(external) || !external.startsWith('https:')) throw new DatasourceFailure('failed');
   const agent = await agentTo(targetOf(external), signal);
   try {
@@ -151,7 +156,7 @@ async function fetchLinked(
       signal,
     });
     if (status !== 200) throw new DatasourceFailure('failed');
-    return listOf({ body }, 'body');
+    return listMember({ body }, 'body');
   } finally {
     agent.destroy();
   }

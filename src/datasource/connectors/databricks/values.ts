@@ -1,7 +1,13 @@
 /** Values of Databricks' Statement Execution API, all of which are text. */
 
-import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
-import { textOf } from '../http/answer-members.ts';
+import {
+  type ColumnType,
+  integerCell,
+  type Parameter,
+  type ResultColumn,
+  type RowValue,
+} from '../../rows.ts';
+import { textMember } from '../http/answer-members.ts';
 
 const TYPES: Readonly<Record<string, ColumnType>> = {
   BOOLEAN: 'boolean',
@@ -26,15 +32,15 @@ const TYPES: Readonly<Record<string, ColumnType>> = {
 };
 
 /** Returns the column for one entry of a result's manifest. */
-export function columnOf(described: unknown): Column {
+export function databricksColumn(described: unknown): ResultColumn {
   return {
-    name: textOf(described, 'name') ?? '',
-    type: TYPES[textOf(described, 'type_name') ?? ''] ?? 'other',
+    name: textMember(described, 'name') ?? '',
+    type: TYPES[textMember(described, 'type_name') ?? ''] ?? 'other',
   };
 }
 
 /** Returns the cells of one row. */
-export function cellsOf(row: unknown, columns: readonly Column[]): Cell[] {
+export function databricksValues(row: unknown, columns: readonly ResultColumn[]): RowValue[] {
   const values = Array.isArray(row) ? row : [];
   return columns.map(({ type }, at) => {
     const value: unknown = values[at];
@@ -47,7 +53,7 @@ export function cellsOf(row: unknown, columns: readonly Column[]): Cell[] {
 }
 
 /** Returns type and value of a statement parameter. */
-export function parameterOf(value: Parameter): { type: string; value?: string } {
+export function databricksParameter(value: Parameter): { type: string; value?: string } {
   if (value === null) return { type: 'VOID' };
   if (value instanceof Uint8Array) return { type: 'BINARY', value: Buffer.from(value).toString('base64') };
   if (typeof value === 'boolean') return { type: 'BOOLEAN', value: String(value) };

@@ -8,13 +8,13 @@ export function memberOf(value: unknown, name: string): unknown {
 }
 
 /** Returns the text at a path of members, or `undefined`. */
-export function textOf(value: unknown, ...path: readonly string[]): string | undefined {
+export function textMember(value: unknown, ...path: readonly string[]): string | undefined {
   const found = path.reduce(memberOf, value);
   return typeof found === 'string' ? found : undefined;
 }
 
 /** Returns the list at a path of members; an empty list when there is none. */
-export function listOf(value: unknown, ...path: readonly string[]): readonly unknown[] {
+export function listMember(value: unknown, ...path: readonly string[]): readonly unknown[] {
   const found = path.reduce(memberOf, value);
   return Array.isArray(found) ? found : [];
 }

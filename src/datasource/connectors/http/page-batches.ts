@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Cell, Column, RowBatch } from '../../rows.ts';
+import type { ResultColumn, RowBatch, RowValue } from '../../rows.ts';
 
 const BATCH_ROWS = 1000;
 
@@ -8,9 +8,9 @@ const BATCH_ROWS = 1000;
  * Yields at least one batch.
  */
 export async function* inBatches(
-  columns: readonly Column[],
+  columns: readonly ResultColumn[],
   page: readonly unknown[],
-  cellsOf: (row: unknown) => Cell[],
+  cellsOf: (row: unknown) => RowValue[],
 ): AsyncGenerator<RowBatch> {
   for (let at = 0; at === 0 || at < page.length; at += BATCH_ROWS) {
     if (at > 0) await nextTurn();

@@ -11,7 +11,7 @@ import type { DatabaseLink, Target } from '../link.ts';
 import type { ServerAccount } from '../members.ts';
 import { endOnUnreadable, type TdsConnection, type TdsRequest, type Tedious } from './driver.ts';
 import { MAY_WRITE, mayRunReadOnly } from './statements.ts';
-import { cellOf, columnOf, type TdsColumn, typeFor } from './values.ts';
+import { cellOf, mssqlColumn, type TdsColumn, typeFor } from './values.ts';
 
 /** A server and an account on it. */
 export interface MssqlOptions extends ServerAccount {
@@ -219,7 +219,7 @@ function resultOf(request: TdsRequest, route: EgressRoute): RowQueue {
   request.on('columnMetadata', (columns: readonly TdsColumn[]) => {
     if (queue.columns !== undefined)
       return queue.fail(new RemoteError('SEVERAL', 'Statements with several results are not supported.'));
-    queue.columns = columns.map(columnOf);
+    queue.columns = columns.map(mssqlColumn);
   });
   request.on('row', (cells: readonly { readonly value: unknown; readonly metadata: TdsColumn }[]) => {
     try {

@@ -1,6 +1,12 @@
 /** Values of SQL Server as its driver returns them. */
 
-import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
+import {
+  type ColumnType,
+  integerCell,
+  type Parameter,
+  type ResultColumn,
+  type RowValue,
+} from '../../rows.ts';
 import { RemoteError } from '../http/client.ts';
 
 /** The driver's description of a column. */
@@ -49,12 +55,12 @@ const TYPES: Readonly<Record<string, ColumnType>> = {
 };
 
 /** Returns the column for the driver's description. */
-export function columnOf({ colName, type }: TdsColumn): Column {
+export function mssqlColumn({ colName, type }: TdsColumn): ResultColumn {
   return { name: colName, type: TYPES[type.name] ?? 'other' };
 }
 
 /** Returns the cell for a value of the driver. */
-export function cellOf(value: unknown, { type, scale, colName }: TdsColumn): Cell {
+export function cellOf(value: unknown, { type, scale, colName }: TdsColumn): RowValue {
   if (value === null || value === undefined) return null;
   const kind = TYPES[type.name] ?? 'other';
   if (value instanceof Uint8Array) return new Uint8Array(value);

@@ -31,6 +31,6 @@ export function explainMysql(error: unknown): string | undefined {
 }
 
 /** Returns whether the error says that the server has no TLS. */
-export function lacksTls(error: unknown): boolean {
+export function mysqlLacksTls(error: unknown): boolean {
   return codeOf(error) === 'HANDSHAKE_NO_SSL_SUPPORT';
 }

@@ -8,18 +8,18 @@ import { RowQueue } from '../../query/row-queue.ts';
 import { foldLetters } from '../../query/sql-words.ts';
 import { beginsAsReading } from '../../query/statements.ts';
 import {
-  type Cell,
-  type Column,
   type ColumnType,
   integerCell,
   type Parameter,
   type QueryOptions,
+  type ResultColumn,
   type RowBatch,
+  type RowValue,
   refuseInfinite,
 } from '../../rows.ts';
 import type { DatabaseLink } from '../link.ts';
 import type { ServerAccount } from '../members.ts';
-import { lacksTls } from './errors.ts';
+import { mysqlLacksTls } from './errors.ts';
 
 /** A server and an account on it. */
 export interface MysqlOptions extends ServerAccount {
@@ -49,7 +49,7 @@ export async function openMysql(options: MysqlOptions): Promise<DatabaseLink> {
       ...(await connected(options, tls)),
       connectAgain: async () => (await connected(options, tls)).connection,
     }),
-    lacksTls,
+    mysqlLacksTls,
   );
   await run(connection, SET_PINNED);
   return {
@@ -281,12 +281,12 @@ const COLUMN_TYPES = new Map<number, ColumnType>([
   [Types.VECTOR, 'json'],
 ]);
 
-function columnOf({ name, columnType = Types.VAR_STRING, characterSet }: FieldPacket): Column {
+function columnOf({ name, columnType = Types.VAR_STRING, characterSet }: FieldPacket): ResultColumn {
   const type = COLUMN_TYPES.get(columnType) ?? (characterSet === BINARY ? 'bytes' : 'text');
   return { name, type };
 }
 
-type CellReader = (value: unknown) => Cell;
+type CellReader = (value: unknown) => RowValue;
 
 /**
  * Returns the function that makes the cells of a column. With parameters, the server sends values in another
@@ -304,7 +304,7 @@ function readerOf(field: FieldPacket): CellReader {
   return cellOf;
 }
 
-function cellOf(value: unknown): Cell {
+function cellOf(value: unknown): RowValue {
   if (value === null || value === undefined) return null;
   if (value instanceof Uint8Array) return new Uint8Array(value);
   if (typeof value === 'string' || typeof value === 'number') return value;

@@ -4,7 +4,7 @@ import { codeOf, type FailureCategory } from '../../failure.ts';
 const NO_TLS = 'The server does not support SSL connections';
 
 /** Returns whether the error says that the server has no TLS. */
-export function lacksTls(error: unknown): boolean {
+export function postgresLacksTls(error: unknown): boolean {
   return error instanceof Error && error.message === NO_TLS;
 }
 
@@ -18,7 +18,7 @@ export function classifyPostgres(error: unknown): FailureCategory | undefined {
     if (code === '57014') return 'cancelled';
     return code.startsWith('08') ? 'unreachable' : undefined;
   }
-  if (lacksTls(error) || error.message.includes('SSL connection')) return 'tls';
+  if (postgresLacksTls(error) || error.message.includes('SSL connection')) return 'tls';
   if (/^(SASL|No SASLprep)|channel binding/i.test(error.message)) return 'authentication';
   return error.message.startsWith('Connection terminated') ? 'unreachable' : undefined;
 }

@@ -3,8 +3,8 @@
  * because that would be most of the work for a large result.
  */
 import { isUtf8 } from 'node:buffer';
-import type { Column, ColumnType } from '../../rows.ts';
-import { HEAD_BYTES } from './messages.ts';
+import type { ColumnType, ResultColumn } from '../../rows.ts';
+import { MESSAGE_HEAD_BYTES } from './messages.ts';
 
 const [TEXT, NUMBER, BOOLEAN, BYTES, MOMENT] = [0, 1, 2, 3, 4];
 const WAYS: Readonly<Partial<Record<ColumnType, number>>> = {
@@ -29,7 +29,7 @@ const SPARE_BYTES = 16 * 1024;
  * Returns a JSON array of arrays. Each part consists of whole `DataRow` messages. Bytes that are not UTF-8 become
  * replacement characters.
  */
-export function jsonOf(columns: readonly Column[], parts: readonly Buffer[]): Buffer {
+export function jsonOf(columns: readonly ResultColumn[], parts: readonly Buffer[]): Buffer {
   const ways = columns.map(({ type }) => WAYS[type] ?? TEXT);
   const count = ways.length;
   let out: Buffer = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + part.length, SPARE_BYTES));
@@ -38,7 +38,7 @@ export function jsonOf(columns: readonly Column[], parts: readonly Buffer[]): Bu
   for (const bytes of parts) {
     for (let row = 0; row < bytes.length; ) {
       const end = row + 1 + int32(bytes, row + 1);
-      let value = row + HEAD_BYTES + 2;
+      let value = row + MESSAGE_HEAD_BYTES + 2;
       out = withRoom(out, at, MAX_EXPANSION * (end - row) + MAX_FRAMING_BYTES * (count + 1));
       if (at > 1) out[at++] = COMMA;
       out[at++] = OPEN;

@@ -4,8 +4,8 @@ import type { EgressRoute } from '../../egress/egress-route.ts';
 import { type TlsOptions, tlsAttempts, withTls } from '../../egress/tls-mode.ts';
 import { DatasourceFailure } from '../../failure.ts';
 import type { DatabaseLink } from '../link.ts';
-import { lacksTls } from './errors.ts';
-import { rowsOf } from './query.ts';
+import { postgresLacksTls } from './errors.ts';
+import { postgresRows } from './query.ts';
 import { PostgresTap } from './tap.ts';
 import type { PostgresAddress } from './url.ts';
 import { PARSERS } from './values.ts';
@@ -40,7 +40,7 @@ export async function openPostgres(options: PostgresOptions): Promise<DatabaseLi
   const { client, tap } = await withTls(
     tlsAttempts(tls, route, ca),
     (attempt) => connected(options, attempt),
-    lacksTls,
+    postgresLacksTls,
   );
   const pinned = { ...PINNED, ...(canDiscard ? PINNED_POSTGRES : PINNED_REDSHIFT) };
   const settings = Object.entries(pinned).map(([name, value]) => `SET ${name} TO ${value}`);
@@ -62,7 +62,7 @@ export async function openPostgres(options: PostgresOptions): Promise<DatabaseLi
       if (rowCount === 0) throw new DatasourceFailure('database_missing');
     },
     query: (sql, parameters, query) =>
-      rowsOf({ client, tap, cancel: () => requestCancel(client, route) }, sql, parameters, query),
+      postgresRows({ client, tap, cancel: () => requestCancel(client, route) }, sql, parameters, query),
     close: () => client.end(),
   };
 }

@@ -13,17 +13,17 @@ export interface MessageOptions {
   /** Most bytes of one message. */
   readonly limitBytes: number;
   /** Called when a message is refused. No message is forwarded after that. */
-  readonly refuse: (why: Refusal) => void;
+  readonly refuse: (why: PostgresRefusal) => void;
 }
 
 /**
  * The reason for refusing a message: it is too large; it begins a COPY, for which the driver's
  * cursor has no methods; or the driver cannot parse it or does not expect it.
  */
-export type Refusal = 'too_large' | 'copy' | 'malformed';
+export type PostgresRefusal = 'too_large' | 'copy' | 'malformed';
 
 /** A message starts with a letter and a length, which has four bytes. The length does not include the letter. */
-export const HEAD_BYTES = 5;
+export const MESSAGE_HEAD_BYTES = 5;
 const DATA_ROW = 0x44;
 /** `CopyInResponse`, `CopyOutResponse` and `CopyBothResponse`, with which the server begins a COPY. */
 const COPY_RESPONSES: ReadonlySet<number | undefined> = new Set([0x47, 0x48, 0x57]);
@@ -75,20 +75,20 @@ export class PostgresMessages {
       run = at;
       rows = 0;
     };
-    const refuse = (why: Refusal) => {
+    const refuse = (why: PostgresRefusal) => {
       flush();
       this.#refused = true;
       this.#options.refuse(why);
       return bytes.length;
     };
-    while (bytes.length - at >= HEAD_BYTES) {
+    while (bytes.length - at >= MESSAGE_HEAD_BYTES) {
       const size = 1 + bytes.readUInt32BE(at + 1);
-      if (size < HEAD_BYTES) return refuse('malformed');
+      if (size < MESSAGE_HEAD_BYTES) return refuse('malformed');
       if (size > this.#options.limitBytes) return refuse('too_large');
       if (COPY_RESPONSES.has(bytes[at])) return refuse('copy');
       if (bytes.length - at < size) break;
       const isCutReport =
-        REPORTS.has(bytes[at]) && !isWholeReport(bytes.subarray(at + HEAD_BYTES, at + size));
+        REPORTS.has(bytes[at]) && !isWholeReport(bytes.subarray(at + MESSAGE_HEAD_BYTES, at + size));
       if (isCutReport) return refuse('malformed');
       const isRow = bytes[at] === DATA_ROW && this.sink !== undefined;
       if (isRow !== rows > 0) flush();
@@ -102,7 +102,7 @@ export class PostgresMessages {
   #hold(rest: Buffer): void {
     this.#held = rest.length === 0 ? [] : [rest];
     this.#heldBytes = rest.length;
-    this.#wantedBytes = rest.length < HEAD_BYTES ? HEAD_BYTES : 1 + rest.readUInt32BE(1);
+    this.#wantedBytes = rest.length < MESSAGE_HEAD_BYTES ? MESSAGE_HEAD_BYTES : 1 + rest.readUInt32BE(1);
   }
 }
 

@@ -31,7 +31,7 @@ const MAX_PORTION_ROWS = 65_536;
 const PORTION_BYTES = 4 * 1024 * 1024;
 
 /** Yields the rows of a statement. Rejects with errors of the driver; the guard turns them into failures. */
-export async function* rowsOf(
+export async function* postgresRows(
   { client, tap, cancel }: PostgresChannel,
   sql: string,
   parameters: readonly Parameter[],

@@ -2,10 +2,10 @@
  * Batches of PostgreSQL rows. They hold the bytes that the server sent, which become cells only
  * when a reader asks for cells.
  */
-import type { Cell, RowBatch } from '../../rows.ts';
+import type { RowBatch, RowValue } from '../../rows.ts';
 import { jsonOf } from './json.ts';
-import { HEAD_BYTES } from './messages.ts';
-import { columnOf, type Field, parsersOf } from './values.ts';
+import { MESSAGE_HEAD_BYTES } from './messages.ts';
+import { type Field, parsersOf, postgresColumn } from './values.ts';
 
 /** Returns the batch of these parts: `rowCount` whole `DataRow` messages in all. The batch owns them from now on. */
 export function postgresBatch(
@@ -13,8 +13,8 @@ export function postgresBatch(
   parts: readonly Buffer[],
   rowCount: number,
 ): RowBatch {
-  const columns = fields.map(columnOf);
-  let rows: (readonly Cell[])[] | undefined;
+  const columns = fields.map(postgresColumn);
+  let rows: (readonly RowValue[])[] | undefined;
   return {
     columns,
     rowCount,
@@ -26,14 +26,14 @@ export function postgresBatch(
   };
 }
 
-function cellsOf(parts: readonly Buffer[], fields: readonly Field[]): Cell[][] {
+function cellsOf(parts: readonly Buffer[], fields: readonly Field[]): RowValue[][] {
   const parsers = parsersOf(fields);
-  const rows: Cell[][] = [];
+  const rows: RowValue[][] = [];
   for (const bytes of parts) {
     for (let at = 0; at < bytes.length; ) {
       const end = at + 1 + bytes.readUInt32BE(at + 1);
-      let value = at + HEAD_BYTES + 2;
-      const row = parsers.map((parse): Cell => {
+      let value = at + MESSAGE_HEAD_BYTES + 2;
+      const row = parsers.map((parse): RowValue => {
         const length = value + 4 <= end ? bytes.readInt32BE(value) : -1;
         value += 4;
         // A wrong length from the server must not reach beyond its row.

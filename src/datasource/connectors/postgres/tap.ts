@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { Client, Connection } from 'pg';
 import { DatasourceFailure } from '../../failure.ts';
 import { ROW_LIMIT_BYTES } from '../../rows.ts';
-import { PostgresMessages, type Refusal } from './messages.ts';
+import { PostgresMessages, type PostgresRefusal } from './messages.ts';
 import type { Field } from './values.ts';
 
 /** Size of a batch of rows. */
@@ -15,7 +15,7 @@ const BATCH_BYTES = 512 * 1024;
 const NO_COPY =
   'COPY TO STDOUT and COPY FROM STDIN are not supported here. Read rows with SELECT and write them with INSERT.';
 
-function failureOf(why: Refusal): DatasourceFailure {
+function failureOf(why: PostgresRefusal): DatasourceFailure {
   if (why === 'copy') return new DatasourceFailure('query', undefined, NO_COPY);
   return new DatasourceFailure(why === 'too_large' ? 'row_too_large' : 'failed');
 }

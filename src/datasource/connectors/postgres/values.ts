@@ -1,8 +1,14 @@
 /** Types of PostgreSQL, and how their text becomes cells. */
 import type { CustomTypesConfig } from 'pg';
-import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
+import {
+  type ColumnType,
+  integerCell,
+  type Parameter,
+  type ResultColumn,
+  type RowValue,
+} from '../../rows.ts';
 
-type Parser = (text: string) => Cell;
+type Parser = (text: string) => RowValue;
 
 const asText: Parser = (text) => text;
 const asInteger: Parser = (text) => integerCell(text);
@@ -46,7 +52,7 @@ export interface Field {
 }
 
 /** Returns the column for a field. */
-export function columnOf({ name, dataTypeID }: Field): Column {
+export function postgresColumn({ name, dataTypeID }: Field): ResultColumn {
   return { name, type: TYPES.get(dataTypeID)?.[0] ?? 'other' };
 }
 

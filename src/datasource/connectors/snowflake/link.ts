@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import { onlyReads } from '../../query/read-only.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
-import { listOf, memberOf, textOf } from '../http/answer-members.ts';
+import { listMember, memberOf, textMember } from '../http/answer-members.ts';
 import {
   callHttp,
   categoryOfStatus,
@@ -22,12 +22,12 @@ import { signToken } from '../http/json-web-token.ts';
 import { inBatches } from '../http/page-batches.ts';
 import type { DatabaseLink } from '../link.ts';
 import type { SnowflakeConnection } from './connection.ts';
-import { cellsOf, columnOf } from './values.ts';
+import { snowflakeColumn, snowflakeValues } from './values.ts';
 
 /** Returns a link to a Snowflake account. Nothing is sent until it is used. */
 export async function openSnowflake(options: Reached<SnowflakeConnection>): Promise<DatabaseLink> {
   const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
-    rowsOf(options, sql, parameters, queryOptions);
+    snowflakeRows(options, sql, parameters, queryOptions);
   return {
     async probe(signal) {
       // The API accepts databases and schemas that do not exist; the link then has no schema.
@@ -67,7 +67,7 @@ const SUBMITTED = 202;
 const FIRST_WAIT_MS = 50;
 const MAX_WAIT_MS = 2000;
 
-async function* rowsOf(
+async function* snowflakeRows(
   options: Reached<SnowflakeConnection>,
   sql: string,
   parameters: readonly Parameter[],
@@ -93,7 +93,7 @@ async function* rowsOf(
     untilAnswered(signal),
     body,
   );
-  const handle = encodeURIComponent(textOf(submitted.body, 'statementHandle') ?? '');
+  const handle = encodeURIComponent(textMember(submitted.body, 'statementHandle') ?? '');
   const path = `/api/v2/statements/${handle}`;
   let isRunning = true;
   try {
@@ -105,13 +105,13 @@ async function* rowsOf(
     }
     isRunning = false;
     const meta = memberOf(answer.body, 'resultSetMetaData');
-    const types = listOf(meta, 'rowType');
-    const columns = types.map(columnOf);
+    const types = listMember(meta, 'rowType');
+    const columns = types.map(snowflakeColumn);
     if (columns.length === 0) return;
-    const partitions = Math.max(1, listOf(meta, 'partitionInfo').length);
+    const partitions = Math.max(1, listMember(meta, 'partitionInfo').length);
     for (let at = 0; at < partitions; at++) {
       if (at > 0) answer = await call(options, 'GET', `${path}?partition=${at}`, signal);
-      yield* inBatches(columns, listOf(answer.body, 'data'), (row) => cellsOf(row, types));
+      yield* inBatches(columns, listMember(answer.body, 'data'), (row) => snowflakeValues(row, types));
     }
   } finally {
     if (isRunning) await cancel(options, path);
@@ -144,10 +144,10 @@ async function call(
   });
   const { status } = answer;
   if (status === 200 || status === SUBMITTED) return answer;
-  const message = textOf(answer.body, 'message');
+  const message = textMember(answer.body, 'message');
   if (status === 401 || status === 403 || message === undefined)
     throw new DatasourceFailure(categoryOfStatus(status));
-  throw new RemoteError(textOf(answer.body, 'code') ?? '', message);
+  throw new RemoteError(textMember(answer.body, 'code') ?? '', message);
 }
 
 const TOKEN_SECONDS = 600;

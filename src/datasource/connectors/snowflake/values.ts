@@ -2,8 +2,8 @@
  * Values of Snowflake's SQL API. All are text: times are in seconds, and dates in days since 1970.
  */
 
-import { type Cell, type Column, type ColumnType, integerCell } from '../../rows.ts';
-import { memberOf, textOf } from '../http/answer-members.ts';
+import { type ColumnType, integerCell, type ResultColumn, type RowValue } from '../../rows.ts';
+import { memberOf, textMember } from '../http/answer-members.ts';
 
 const TYPES: Readonly<Record<string, ColumnType>> = {
   boolean: 'boolean',
@@ -21,8 +21,8 @@ const TYPES: Readonly<Record<string, ColumnType>> = {
 };
 
 /** Returns the column for one entry of a result's `rowType`. */
-export function columnOf(described: unknown): Column {
-  return { name: textOf(described, 'name') ?? '', type: columnType(described) };
+export function snowflakeColumn(described: unknown): ResultColumn {
+  return { name: textMember(described, 'name') ?? '', type: columnType(described) };
 }
 
 function columnType(described: unknown): ColumnType {
@@ -33,11 +33,11 @@ function columnType(described: unknown): ColumnType {
 }
 
 function nativeType(described: unknown): string {
-  return (textOf(described, 'type') ?? '').toLowerCase();
+  return (textMember(described, 'type') ?? '').toLowerCase();
 }
 
 /** Returns the cells of one row. */
-export function cellsOf(row: unknown, described: readonly unknown[]): Cell[] {
+export function snowflakeValues(row: unknown, described: readonly unknown[]): RowValue[] {
   const values = Array.isArray(row) ? row : [];
   return described.map((column, at) => {
     const value: unknown = values[at];
@@ -47,7 +47,7 @@ export function cellsOf(row: unknown, described: readonly unknown[]): Cell[] {
 
 const DAY_MS = 86_400_000;
 
-function cellOf(value: string, native: string, type: ColumnType): Cell {
+function cellOf(value: string, native: string, type: ColumnType): RowValue {
   if (type === 'integer') return integerCell(value);
   if (type === 'float') return Number(value.replace(/^(-?)inf$/i, '$1Infinity'));
   if (type === 'boolean') return value === 'true' || value === '1';

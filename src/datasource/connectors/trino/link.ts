@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DatasourceFailure, type FailureCategory } from '../../failure.ts';
 import { onlyReads } from '../../query/read-only.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
-import { listOf, textOf } from '../http/answer-members.ts';
+import { listMember, textMember } from '../http/answer-members.ts';
 import {
   callHttp,
   categoryOfStatus,
@@ -21,12 +21,12 @@ import {
 import { inBatches } from '../http/page-batches.ts';
 import type { DatabaseLink } from '../link.ts';
 import type { TrinoConnection } from './connection.ts';
-import { cellsOf, columnsOf, literal } from './values.ts';
+import { literal, trinoColumns, trinoValues } from './values.ts';
 
 /** Returns a link to a Trino coordinator. Nothing is sent until it is used. */
 export function openTrino(options: Reached<TrinoConnection>): Promise<DatabaseLink> {
   const query = (sql: string, parameters: readonly Parameter[], queryOptions: QueryOptions) =>
-    rowsOf(options, sql, parameters, queryOptions);
+    trinoRows(options, sql, parameters, queryOptions);
   return Promise.resolve({
     async probe(signal: AbortSignal) {
       const name = options.schema.replaceAll("'", "''").toLowerCase();
@@ -52,7 +52,7 @@ export function classifyTrino(error: unknown): FailureCategory | undefined {
   return error instanceof RemoteError ? CATEGORIES[error.reason] : undefined;
 }
 
-async function* rowsOf(
+async function* trinoRows(
   options: Reached<TrinoConnection>,
   sql: string,
   parameters: readonly Parameter[],
@@ -75,14 +75,14 @@ async function* rowsOf(
   try {
     for (;;) {
       const { body } = answer;
-      next = textOf(body, 'nextUri');
+      next = textMember(body, 'nextUri');
       signal.throwIfAborted();
-      const message = textOf(body, 'error', 'message');
-      if (message !== undefined) throw new RemoteError(textOf(body, 'error', 'errorName') ?? '', message);
-      const columns = columnsOf(body);
-      const page = listOf(body, 'data');
+      const message = textMember(body, 'error', 'message');
+      if (message !== undefined) throw new RemoteError(textMember(body, 'error', 'errorName') ?? '', message);
+      const columns = trinoColumns(body);
+      const page = listMember(body, 'data');
       if (page.length > 0 || (next === undefined && batches === 0 && columns.length > 0)) {
-        yield* inBatches(columns, page, (row) => cellsOf(row, columns));
+        yield* inBatches(columns, page, (row) => trinoValues(row, columns));
         batches++;
       }
       if (next === undefined) return;

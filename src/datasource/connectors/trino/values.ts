@@ -1,14 +1,20 @@
 /** Values of Trino's client protocol, and parameters as SQL literals. */
 
-import { type Cell, type Column, type ColumnType, integerCell, type Parameter } from '../../rows.ts';
-import { listOf, textOf } from '../http/answer-members.ts';
+import {
+  type ColumnType,
+  integerCell,
+  type Parameter,
+  type ResultColumn,
+  type RowValue,
+} from '../../rows.ts';
+import { listMember, textMember } from '../http/answer-members.ts';
 import { jsonWithLongIntegers, withoutMark } from '../http/long-integers.ts';
 
 /** Returns the columns that a response describes. */
-export function columnsOf(body: unknown): Column[] {
-  return listOf(body, 'columns').map((column) => ({
-    name: textOf(column, 'name') ?? '',
-    type: columnType(textOf(column, 'type') ?? ''),
+export function trinoColumns(body: unknown): ResultColumn[] {
+  return listMember(body, 'columns').map((column) => ({
+    name: textMember(column, 'name') ?? '',
+    type: columnType(textMember(column, 'type') ?? ''),
   }));
 }
 
@@ -41,12 +47,12 @@ function columnType(native: string): ColumnType {
 }
 
 /** Returns the cells of one row. */
-export function cellsOf(row: unknown, columns: readonly Column[]): Cell[] {
+export function trinoValues(row: unknown, columns: readonly ResultColumn[]): RowValue[] {
   const values = Array.isArray(row) ? row : [];
   return columns.map(({ type }, at) => cellOf(values[at], type));
 }
 
-function cellOf(marked: unknown, type: ColumnType): Cell {
+function cellOf(marked: unknown, type: ColumnType): RowValue {
   const value = withoutMark(marked);
   if (value === null || value === undefined) return null;
   if (type === 'integer' && (typeof value === 'number' || typeof value === 'string'))
