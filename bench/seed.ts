@@ -56,7 +56,11 @@ export async function seed(path: string, stock: Stock): Promise<Stored> {
 }
 
 async function fill(store: Store, { notebooks, sessions, runs }: Stock): Promise<Stored> {
-  const saved = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
+  const saved = new SavedNotebooks(
+    store,
+    () => undefined,
+    () => true,
+  );
   const places = new NotebookSessionPlaces(store);
   const notebookIds: NotebookId[] = [];
   const environmentIds: EnvironmentId[] = [];

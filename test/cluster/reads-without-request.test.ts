@@ -84,7 +84,7 @@ test('an agent does not use a model key that another worker has removed', async 
 
 test('a kernel is started with the packages that another worker has noted', async (t) => {
   const { store, path } = await shared(t);
-  const packages = new WorkspacePackages({ store, sets: undefined, openSessions: async () => [] });
+  const packages = new WorkspacePackages(store, undefined, async () => []);
   assert.deepEqual(packages.requirementsOf(WORKSPACE), []);
   const byName = { six: { requirement: 'six==1', addedBy: 'ann', addedAt: '' } };
   commitElsewhere(path, [workspacePackageRecords, { byName }, WORKSPACE]);

@@ -172,7 +172,7 @@ export const MUTANTS_OF_ACCESS: readonly Mutant[] = [
     wrong: 'The sealed secrets of a notebook stay in the store when the notebook is deleted.',
     file: 'src/notebook/saved/notebook-secrets.ts',
     before:
-      '    for (const name of Object.keys(this.#stored(workspaceId, notebookId)))\n      this.#options.vault.remove(tx, workspaceId, sealedSecretName(notebookId, name));\n',
+      '    for (const name of Object.keys(this.#stored(workspaceId, notebookId)))\n      this.#vault.remove(tx, workspaceId, sealedSecretName(notebookId, name));\n',
     after: '',
   },
 ];

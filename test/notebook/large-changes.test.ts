@@ -13,7 +13,11 @@ const WAITING = 64;
 test('few changes of large notebooks of a workspace are made at once, so many wait, and one more is refused', async (t) => {
   const { store } = await temporaryStore(t);
   addWorkspaces(store, HOME);
-  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
+  const notebooks = new SavedNotebooks(
+    store,
+    () => undefined,
+    () => true,
+  );
   const { document } = await notebooks.create(HOME, LARGE, 'ada');
   await store.durable();
   const change = { expectedUpdatedAt: document.updatedAt, by: 'ada', isReplacement: false };

@@ -15,9 +15,13 @@ test('no notebook is created or changed, and no secret set, once the workspace i
   const { store } = await temporaryStore(t);
   addWorkspaces(store, HOME);
   let parse: boolean | Promise<boolean> = true;
-  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => parse });
+  const notebooks = new SavedNotebooks(
+    store,
+    () => undefined,
+    () => parse,
+  );
   const vault = { seal: assert.fail, remove: assert.fail, open: assert.fail };
-  const secrets = new NotebookSecrets({ store, vault, notebooks });
+  const secrets = new NotebookSecrets(store, vault, notebooks);
   const { document } = await notebooks.create(HOME, {});
   let parsed = (_: boolean) => {};
   parse = new Promise((resolve) => {
@@ -39,7 +43,7 @@ test('a large change is refused, and nothing stored, if a session was opened whi
   const refuseWhileOpen = () => {
     if (++checks > 1) throw new AppError('session_open', 'A session is open.');
   };
-  const notebooks = new SavedNotebooks({ store, refuseWhileOpen, allParse: () => true });
+  const notebooks = new SavedNotebooks(store, refuseWhileOpen, () => true);
   const { document } = await notebooks.create(HOME, {});
   const fields = { serialization: { cells: [{ cell_id: 'a', code: '#'.repeat(MAX_SIZE_AT_ONCE) }] } };
   const change = { expectedUpdatedAt: document.updatedAt, by: 'ada' };

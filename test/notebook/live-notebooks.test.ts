@@ -16,7 +16,11 @@ const CELLS = Array.from({ length: 250 }, (_, i) => ({ cell_id: `cell-${i}`, cod
 async function withOutputs(t: TestContext) {
   const { store } = await temporaryStore(t);
   addWorkspaces(store, WORKSPACE);
-  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
+  const notebooks = new SavedNotebooks(
+    store,
+    () => undefined,
+    () => true,
+  );
   const { document } = await notebooks.create(WORKSPACE, { serialization: { cells: CELLS } });
   const session = { workspaceId: WORKSPACE, id: document.id };
   const open = () =>

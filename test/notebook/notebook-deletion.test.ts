@@ -22,7 +22,11 @@ const ELSEWHERE = 'ws_elsewhere' as WorkspaceId;
 function open(store: Store) {
   const removals = new Removals(store, (error) => assert.ifError(error));
   addWorkspaces(store, HOME, ELSEWHERE);
-  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
+  const notebooks = new SavedNotebooks(
+    store,
+    () => undefined,
+    () => true,
+  );
   const actors = new ActorRuntime(store, rememberingLog().log);
   const runs = new RunRepository(store, actors, {
     isDeleted: (workspaceId, id) => removals.isPending({ kind: NOTEBOOK, workspaceId, home: id, id }),

@@ -31,7 +31,11 @@ async function open(
     rmSync(path, { recursive: true });
   });
   addWorkspaces(store, HOME);
-  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
+  const notebooks = new SavedNotebooks(
+    store,
+    () => undefined,
+    () => true,
+  );
   const requests: ConvertRequest[] = [];
   const converter = {
     up: true,

@@ -16,7 +16,11 @@ async function open(t: TestContext) {
   t.mock.timers.enable({ apis: ['Date'], now: timeOfId(newId('notebook')) + 1 });
   const { store } = await temporaryStore(t);
   addWorkspaces(store, HOME);
-  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
+  const notebooks = new SavedNotebooks(
+    store,
+    () => undefined,
+    () => true,
+  );
   const { document } = await notebooks.create(HOME, {}, 'ada');
   const { id } = document;
   let expectedUpdatedAt = document.updatedAt;

@@ -12,7 +12,11 @@ const LARGE = Array.from({ length: 2000 }, (_, n) => ({ cell_id: `c${n}`, code: 
 test('paging the notebooks misses no notebook whose creation takes long', async (t) => {
   const { store } = await temporaryStore(t);
   addWorkspaces(store, HOME);
-  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
+  const notebooks = new SavedNotebooks(
+    store,
+    () => undefined,
+    () => true,
+  );
   let isOver = false;
   const large = notebooks.create(HOME, { serialization: { cells: LARGE } }).then(({ document }) => {
     isOver = true;

@@ -1,26 +1,16 @@
 import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
-import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { type ElementFiles, pageHasLeft } from '#src/workspace/files/element-files.ts';
 import type { OpenFile } from '#src/workspace/files/workspace-files.ts';
 import type { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';
 import { PUBLIC_FOLDER } from '../saved/public-files.ts';
 import { createFile, FILE_PANEL, type FilePanel, type NewFile, openFile } from './file-panel.ts';
 import { PACKAGE_PANEL } from './package-panel.ts';
-import {
-  admit,
-  answerPanel,
-  checkedShape,
-  type PanelPorts,
-  type PanelRequest,
-  type PanelSessions,
-} from './panel.ts';
+import { admit, answerPanel, checkedShape, type PanelPorts, type PanelRequest } from './panel.ts';
 
-export interface NotebookPanelsOptions {
-  readonly sessions: PanelSessions;
+export interface NotebookPanelsOptions extends PanelPorts {
   readonly packages: WorkspacePackages;
   readonly files: FilePanel;
   readonly elementFiles: Pick<ElementFiles, 'store'>;
-  readonly audit: Pick<AuditTrail, 'note'>;
 }
 
 /**
@@ -46,20 +36,17 @@ const ELEMENT_FILES_OF_MEMBER = {
 /** The panels of notebooks' pages that show and change things of the workspace. */
 export class NotebookPanels {
   readonly #options: NotebookPanelsOptions;
-  readonly #ports: PanelPorts;
   readonly #ofWorkspaces = new FairSemaphore(OF_WORKSPACE);
   readonly #ofMembers = new FairSemaphore(OF_MEMBER);
   readonly #elementFiles = new FairSemaphore(ELEMENT_FILES_OF_MEMBER);
 
   constructor(options: NotebookPanelsOptions) {
-    const { sessions, audit } = options;
     this.#options = options;
-    this.#ports = { sessions, note: (...noted) => audit.note(...noted) };
   }
 
   /** Resolves with the JSON of the answer to a request of the panel for packages. Rejects as `answerPanel` does. */
   packages(request: PanelRequest): Promise<unknown> {
-    return answerPanel(PACKAGE_PANEL, this.#options.packages, this.#ports, request);
+    return answerPanel(PACKAGE_PANEL, this.#options.packages, this.#options, request);
   }
 
   /**
@@ -68,7 +55,7 @@ export class NotebookPanels {
    */
   files(request: PanelRequest): Promise<unknown> {
     const { workspaceId, userId } = request.context.principal;
-    const answer = () => answerPanel(FILE_PANEL, this.#options.files, this.#ports, request);
+    const answer = () => answerPanel(FILE_PANEL, this.#options.files, this.#options, request);
     const { signal } = request;
     const inWorkspace = () => this.#ofWorkspaces.pass(workspaceId, answer, signal);
     return this.#ofMembers.pass(`${workspaceId}/${userId}`, inWorkspace, signal);
@@ -79,7 +66,7 @@ export class NotebookPanels {
     request: Omit<PanelRequest, 'method' | 'path' | 'body'>,
     path: string,
   ): Promise<{ readonly name: string; readonly file: OpenFile }> {
-    const call = admit(this.#ports, request, 'view');
+    const call = admit(this.#options, request, 'view');
     return checkedShape(() => openFile(this.#options.files, call, path));
   }
 
@@ -96,7 +83,7 @@ export class NotebookPanels {
     request: Omit<PanelRequest, 'method' | 'path' | 'body'>,
     read: () => Promise<NewFile>,
   ): Promise<unknown> {
-    const call = admit(this.#ports, request, 'edit');
+    const call = admit(this.#options, request, 'edit');
     return checkedShape(async () => createFile(this.#options.files, call, await read()));
   }
 
@@ -108,7 +95,7 @@ export class NotebookPanels {
     request: Omit<PanelRequest, 'method' | 'path' | 'body'>,
     content: AsyncIterable<Uint8Array>,
   ): Promise<string> {
-    const requireOpen = () => admit(this.#ports, request, 'interact');
+    const requireOpen = () => admit(this.#options, request, 'interact');
     const { workspaceId, userId, notebookId, signal } = requireOpen();
     const owner = { workspaceId, sessionId: notebookId };
     const file = { content, signal, requireOpen };

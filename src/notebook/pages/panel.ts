@@ -7,7 +7,7 @@ import { allows, type PageAccess } from '#src/base/caller/page-access.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { ShapeError } from '#src/confined/processes/json-shape.ts';
-import type { AuditContext, AuditedChange } from '#src/people/audit/audit-trail.ts';
+import type { AuditContext, AuditedChange, AuditTrail } from '#src/people/audit/audit-trail.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -49,7 +49,7 @@ export interface PanelSessions {
 
 export interface PanelPorts {
   readonly sessions: PanelSessions;
-  readonly note: (context: AuditContext, ...changes: readonly AuditedChange[]) => void;
+  readonly audit: Pick<AuditTrail, 'note'>;
 }
 
 /**
@@ -81,7 +81,7 @@ export async function checkedShape<T>(handle: () => T | Promise<T>): Promise<T> 
 
 /** Returns the call of a request with this access. Throws the refusals of `answerPanel`. */
 export function admit(
-  { sessions, note }: PanelPorts,
+  { sessions, audit }: PanelPorts,
   { context, notebookId, signal }: Pick<PanelRequest, 'context' | 'notebookId' | 'signal'>,
   access: PageAccess,
 ): PanelCall {
@@ -98,7 +98,7 @@ export function admit(
     userId,
     notebookId,
     signal,
-    note: (...changes) => note(context, ...changes),
+    note: (...changes) => audit.note(context, ...changes),
   };
 }
 

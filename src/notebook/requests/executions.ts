@@ -178,7 +178,7 @@ export class Executions {
     const found = await work.call<StructuralErrors | UnfinishedCheck>(
       session,
       { kind: 'check', by: caller.userId, edits, timeoutMs: CHECK_LIMIT_MS, ...(signal && { signal }) },
-      (_, resolve) => structureWork({ codes: Object.fromEntries(codes), cellIds, resolve }),
+      (_, resolve) => structureWork(Object.fromEntries(codes), cellIds, resolve),
     );
     if (found === 'interrupted') throw new AppError('session_busy', CHECK_INTERRUPTED);
     if (found !== 'lost')

@@ -28,19 +28,17 @@ export interface SecretVault {
 /** The most secrets of one notebook. */
 const MAX_SECRETS = 100;
 
-export interface NotebookSecretsOptions {
-  readonly store: Store;
-  readonly vault: SecretVault;
-  readonly notebooks: Pick<SavedNotebooks, 'exists'>;
-}
-
 type SecretsByName = NotebookSecretsRecord['byName'];
 
 export class NotebookSecrets {
-  readonly #options: NotebookSecretsOptions;
+  readonly #store: Store;
+  readonly #vault: SecretVault;
+  readonly #notebooks: Pick<SavedNotebooks, 'exists'>;
 
-  constructor(options: NotebookSecretsOptions) {
-    this.#options = options;
+  constructor(store: Store, vault: SecretVault, notebooks: Pick<SavedNotebooks, 'exists'>) {
+    this.#store = store;
+    this.#vault = vault;
+    this.#notebooks = notebooks;
   }
 
   /** Returns the names of the secrets, sorted, with their setters and times. Throws `not_found`. */
@@ -59,7 +57,8 @@ export class NotebookSecrets {
     notebookId: string,
     { name, value, userId }: { readonly name: string; readonly value: string; readonly userId: string },
   ): NotebookSecret {
-    const { store, vault } = this.#options;
+    const store = this.#store;
+    const vault = this.#vault;
     const byName = this.#of(workspaceId, notebookId);
     if (!Object.hasOwn(byName, name))
       refuseOverQuota({ what: 'secrets for each notebook' }, MAX_SECRETS, () => Object.keys(byName).length);
@@ -73,7 +72,8 @@ export class NotebookSecrets {
 
   /** Deletes a secret. Throws `not_found`. */
   remove(workspaceId: WorkspaceId, notebookId: string, name: string): void {
-    const { store, vault } = this.#options;
+    const store = this.#store;
+    const vault = this.#vault;
     const { [name]: removed, ...byName } = this.#of(workspaceId, notebookId);
     if (removed === undefined) throw notFound();
     store.write((tx) => {
@@ -89,7 +89,7 @@ export class NotebookSecrets {
   open(workspaceId: WorkspaceId, notebookId: string): Record<string, string> {
     const names = Object.keys(this.#stored(workspaceId, notebookId));
     return Object.fromEntries(
-      names.map((name) => [name, this.#options.vault.open(workspaceId, sealedSecretName(notebookId, name))]),
+      names.map((name) => [name, this.#vault.open(workspaceId, sealedSecretName(notebookId, name))]),
     );
   }
 
@@ -98,23 +98,23 @@ export class NotebookSecrets {
     const byName = this.#stored(workspaceId, from);
     if (Object.keys(byName).length === 0) return;
     for (const [name, value] of Object.entries(this.open(workspaceId, from)))
-      this.#options.vault.seal(tx, workspaceId, sealedSecretName(to, name), value);
+      this.#vault.seal(tx, workspaceId, sealedSecretName(to, name), value);
     tx.put(notebookSecretRecords, { byName }, workspaceId, to);
   }
 
   /** Removes the secrets of a notebook that is deleted. */
   erase(tx: Transaction, workspaceId: WorkspaceId, notebookId: string): void {
     for (const name of Object.keys(this.#stored(workspaceId, notebookId)))
-      this.#options.vault.remove(tx, workspaceId, sealedSecretName(notebookId, name));
+      this.#vault.remove(tx, workspaceId, sealedSecretName(notebookId, name));
     tx.remove(notebookSecretRecords, workspaceId, notebookId);
   }
 
   #of(workspaceId: WorkspaceId, notebookId: string): SecretsByName {
-    if (!this.#options.notebooks.exists(workspaceId, notebookId)) throw notFound();
+    if (!this.#notebooks.exists(workspaceId, notebookId)) throw notFound();
     return this.#stored(workspaceId, notebookId);
   }
 
   #stored(workspaceId: WorkspaceId, notebookId: string): SecretsByName {
-    return this.#options.store.get(notebookSecretRecords, workspaceId, notebookId)?.byName ?? {};
+    return this.#store.get(notebookSecretRecords, workspaceId, notebookId)?.byName ?? {};
   }
 }

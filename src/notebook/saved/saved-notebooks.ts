@@ -85,12 +85,6 @@ export interface LiveChange {
   readonly by: string | undefined;
 }
 
-export interface SavedNotebooksOptions {
-  readonly store: Store;
-  readonly refuseWhileOpen: RefuseWhileOpen;
-  readonly allParse: AllParse;
-}
-
 /** A change of parts of a notebook whose code has been checked. */
 interface RequestedChange {
   readonly fields: NotebookFields;
@@ -116,7 +110,7 @@ export class SavedNotebooks {
   /** Large notebooks that are about to be read. */
   readonly #prepared = new Map<string, NotebookDocument>();
 
-  constructor({ store, refuseWhileOpen, allParse }: SavedNotebooksOptions) {
+  constructor(store: Store, refuseWhileOpen: RefuseWhileOpen, allParse: AllParse) {
     this.#store = store;
     this.#refuseWhileOpen = refuseWhileOpen;
     this.#allParse = allParse;

@@ -7,18 +7,15 @@ export type StructuralErrors = ReadonlyMap<string, readonly CellError[]>;
 /** The reason for a missing result: the kernel was lost before it had finished, or the work was interrupted. */
 export type UnfinishedCheck = 'lost' | 'interrupted';
 
-export interface StructureWorkOptions {
-  /** New code of cells, by cell id. */
-  readonly codes: Readonly<Record<string, string>>;
-  readonly cellIds: readonly string[];
-  readonly resolve: (found: StructuralErrors | UnfinishedCheck) => void;
-}
-
 /**
- * Returns work that asks the kernel which structural errors other code would cause. The notebook
- * does not change.
+ * Returns work that asks the kernel which structural errors other code would cause: `codes` by the ids of their cells. The
+ * notebook does not change.
  */
-export function structureWork({ codes, cellIds, resolve }: StructureWorkOptions): WorkPlan {
+export function structureWork(
+  codes: Readonly<Record<string, string>>,
+  cellIds: readonly string[],
+  resolve: (found: StructuralErrors | UnfinishedCheck) => void,
+): WorkPlan {
   let errors: StructuralErrors | undefined;
   let isInterrupted = false;
   return {

@@ -2,16 +2,13 @@
 
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { RootLog } from '#src/base/log/log.ts';
-import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
-import type { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
-import type { NodeList } from '#src/contract/wire/nodes.ts';
 import type { ServerObservation } from '#src/http/routes/server.ts';
 import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { observeCluster } from './cluster-observation.ts';
 import { KernelSampler, type KernelWithProcess, type UseOnNodes } from './kernel-usage.ts';
 import { kernelsOfAll } from './kernels-of-all.ts';
 import { ServerEvents, type ServerStream } from './server-events.ts';
-import { observeServer, type StorageCondition } from './server-gauges.ts';
+import { type ObservedServer, observeServer } from './server-gauges.ts';
 import { loadOf, ServerStateReader } from './server-state.ts';
 
 /** The context of a plane, with the lines of log that this process has written last. */
@@ -19,10 +16,7 @@ interface OperatorsContext extends PlaneContext {
   readonly log: RootLog;
 }
 
-export interface OperationsOptions {
-  readonly host: KernelHost;
-  /** The folder of the store. */
-  readonly storePath: string;
+export interface OperationsOptions extends ObservedServer {
   readonly kernels: () => Iterable<KernelWithProcess>;
   /** Resolves with the use of kernels on nodes; absent: there are no nodes. */
   readonly askNodes: (() => Promise<UseOnNodes>) | undefined;
@@ -30,12 +24,6 @@ export interface OperationsOptions {
   readonly primaryLog: () => Promise<readonly string[]>;
   /** The event stream of the load. */
   readonly stream: ServerStream;
-  readonly load: () => { readonly streams: number; readonly requests: number };
-  readonly warnings: () => readonly OperatorWarning[];
-  readonly condition: () => StorageCondition;
-  readonly isReady: () => boolean;
-  /** The kernel nodes, in the one process that reports them; with `enabled` false in all others. */
-  readonly nodes: () => NodeList;
 }
 
 export interface Operations {
@@ -53,12 +41,10 @@ export function openOperators(
   stack: AsyncDisposableStack,
 ): Operations {
   const { log, metrics } = context;
-  const { host, load, warnings } = options;
   const kernels = new KernelSampler(options.kernels, options.askNodes);
-  const facts = { host, kernels, load, warnings };
-  const state = stack.use(new ServerStateReader(context, facts));
+  const state = stack.use(new ServerStateReader(context, options, kernels));
   // A separate reader: each reader gets the activity since its own previous reading.
-  const watched = stack.use(new ServerStateReader(context, facts));
+  const watched = stack.use(new ServerStateReader(context, options, kernels));
   const cluster = observeCluster(
     {
       metrics: async () => {
@@ -84,7 +70,7 @@ export function openOperators(
     observation: {
       ...cluster,
       follow: (sink) => events.follow(sink),
-      kernels: kernelsOfAll(kernels, host.limits.memoryBytes, context.cluster),
+      kernels: kernelsOfAll(kernels, options.host.limits.memoryBytes, context.cluster),
     },
     resyncAll: () => events.resyncAll(),
     begin: () => {

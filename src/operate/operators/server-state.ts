@@ -5,21 +5,15 @@
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { VERSION } from '#src/base/install/version.ts';
-import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
 import { ownMemory } from '#src/base/metrics/process-memory.ts';
 import { WatchedDelay } from '#src/base/metrics/watched-delay.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import type { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
 import type { KernelUsage, ServerFacts, ServerLoad, ServerState } from '#src/contract/wire/server.ts';
 import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import type { KernelSample, KernelSampler } from './kernel-usage.ts';
+import type { ObservedServer } from './server-gauges.ts';
 
-export interface ServerStateOptions {
-  readonly host: KernelHost;
-  readonly kernels: KernelSampler;
-  readonly load: () => { readonly streams: number; readonly requests: number };
-  readonly warnings: () => readonly OperatorWarning[];
-}
+type Observed = Pick<ObservedServer, 'host' | 'load' | 'warnings'>;
 
 type Load = Omit<ServerLoad, 'kernels'>;
 
@@ -29,14 +23,16 @@ type Load = Omit<ServerLoad, 'kernels'>;
  */
 export class ServerStateReader implements Disposable {
   readonly #context: PlaneContext;
-  readonly #options: ServerStateOptions;
+  readonly #server: Observed;
+  readonly #kernels: KernelSampler;
   readonly #delay = new WatchedDelay();
   #commits = { count: 0, seconds: 0 };
   #latest: { readonly sample: KernelSample; readonly load: Load } | undefined;
 
-  constructor(context: PlaneContext, options: ServerStateOptions) {
+  constructor(context: PlaneContext, server: Observed, kernels: KernelSampler) {
     this.#context = context;
-    this.#options = options;
+    this.#server = server;
+    this.#kernels = kernels;
   }
 
   async read(): Promise<ServerState> {
@@ -46,7 +42,7 @@ export class ServerStateReader implements Disposable {
 
   /** Returns the facts that stay constant while the server runs. */
   facts(): ServerFacts {
-    const { host } = this.#options;
+    const { host } = this.#server;
     return {
       startedAt: timestamp(Math.round(performance.timeOrigin)),
       versions: { troupe: VERSION, node: process.version, marimo: host.marimo?.version ?? null },
@@ -63,14 +59,14 @@ export class ServerStateReader implements Disposable {
    * one moment.
    */
   async #sampled(): Promise<{ readonly sample: KernelSample; readonly load: Load }> {
-    const sample = await this.#options.kernels.sampleOrLatest();
+    const sample = await this.#kernels.sampleOrLatest();
     if (this.#latest?.sample !== sample) this.#latest = { sample, load: this.#load(sample) };
     return this.#latest;
   }
 
   #load({ sampledAt }: KernelSample): Load {
     const { runtime, store } = this.#context;
-    const { host, load, warnings } = this.#options;
+    const { host, load, warnings } = this.#server;
     const { usedBytes, reusableBytes } = store.extent();
     return {
       sampledAt,
@@ -107,7 +103,7 @@ export class ServerStateReader implements Disposable {
   }
 
   #limits(): ServerFacts['limits'] {
-    const { host } = this.#options;
+    const { host } = this.#server;
     const { config } = this.#context;
     const orNone = (value: number) => (value === 0 ? null : value);
     return {

@@ -8,42 +8,34 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Log } from '#src/base/log/log.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { auditCursors } from '#storage/records/audit.ts';
 import { workspaceExists } from '#storage/records/identity.ts';
-import type { Store } from '#storage/store.ts';
 import type { AuditReceiver } from './audit-receiver.ts';
 import type { AuditTrail } from './audit-trail.ts';
-
-export interface AuditForwardingOptions {
-  readonly store: Store;
-  readonly trail: Pick<AuditTrail, 'list'>;
-  readonly receiver: AuditReceiver;
-  /** Whether this process forwards the audit. */
-  readonly isResponsible: () => boolean;
-  readonly log: Log;
-  readonly everyMs?: number;
-}
 
 const EVERY_MS = 2_000;
 /** A receiver takes one batch after the other, and some confirm a batch only after half a second. */
 const MAX_BATCH = 500;
 
+type ForwardingContext = Pick<PlaneContext, 'store' | 'cluster' | 'log'>;
+
 export class AuditForwarding implements AsyncDisposable {
-  readonly #options: AuditForwardingOptions;
+  readonly #context: ForwardingContext;
+  readonly #trail: Pick<AuditTrail, 'list'>;
+  readonly #receiver: AuditReceiver;
   readonly #timer: NodeJS.Timeout;
   #sweeping: Promise<void> | undefined;
   #failingSince: string | undefined;
   #isClosed = false;
 
-  constructor(options: AuditForwardingOptions) {
-    this.#options = options;
-    this.#timer = setInterval(
-      () => unawaited(this.sweep(), 'audit-forwarding: the sweep'),
-      options.everyMs ?? EVERY_MS,
-    ).unref();
+  constructor(context: ForwardingContext, trail: Pick<AuditTrail, 'list'>, receiver: AuditReceiver) {
+    this.#context = context;
+    this.#trail = trail;
+    this.#receiver = receiver;
+    this.#timer = setInterval(() => unawaited(this.sweep(), 'audit-forwarding: the sweep'), EVERY_MS).unref();
   }
 
   /** Returns warnings for operators; empty while the receiver takes entries. */
@@ -55,17 +47,22 @@ export class AuditForwarding implements AsyncDisposable {
 
   /** Forwards the waiting entries. Resolves when all are forwarded or forwarding has failed; never rejects. */
   sweep(): Promise<void> {
-    if (this.#isClosed || !this.#options.isResponsible()) return Promise.resolve();
+    if (this.#isClosed || !this.#isResponsible) return Promise.resolve();
     this.#sweeping ??= this.#forwardAll().finally(() => {
       this.#sweeping = undefined;
     });
     return this.#sweeping;
   }
 
+  /** Whether this process forwards the audit. */
+  get #isResponsible(): boolean {
+    return this.#context.cluster.owns(SYSTEM);
+  }
+
   async #forwardAll(): Promise<void> {
-    const { isResponsible, log } = this.#options;
+    const { log } = this.#context;
     try {
-      while (isResponsible() && (await this.#forwardRound()));
+      while (this.#isResponsible && (await this.#forwardRound()));
       if (this.#isClosed) return;
       if (this.#failingSince !== undefined) log.info({}, 'the audit is forwarded again');
       this.#failingSince = undefined;
@@ -81,7 +78,7 @@ export class AuditForwarding implements AsyncDisposable {
    * whether a workspace has more.
    */
   async #forwardRound(): Promise<boolean> {
-    const { store } = this.#options;
+    const { store } = this.#context;
     let hasMore = false;
     store.refresh();
     for (let partition: string | undefined; ; ) {
@@ -96,7 +93,9 @@ export class AuditForwarding implements AsyncDisposable {
 
   /** Forwards a batch. Resolves with whether there are more entries. */
   async #forward(workspaceId: WorkspaceId): Promise<boolean> {
-    const { store, trail, receiver } = this.#options;
+    const { store } = this.#context;
+    const trail = this.#trail;
+    const receiver = this.#receiver;
     const after = store.get(auditCursors, workspaceId);
     const { items, nextCursor } = await trail.list(workspaceId, { after, limit: MAX_BATCH });
     const last = items.at(-1);
@@ -112,7 +111,7 @@ export class AuditForwarding implements AsyncDisposable {
     clearInterval(this.#timer);
     this.#isClosed = true;
     // A receiver that does not respond must not delay the end of the server.
-    this.#options.receiver.close();
+    this.#receiver.close();
     await this.#sweeping;
   }
 }

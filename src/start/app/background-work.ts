@@ -11,26 +11,19 @@ import { AuditForwarding } from '#src/people/audit/audit-forwarding.ts';
 import { openReceiver } from '#src/people/audit/audit-receiver.ts';
 import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import type { PlaneContext, RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
-import { SYSTEM } from '#storage/keys.ts';
 
 /**
  * Forwards the audit if a setting names a receiver. Returns a function that lists warnings for operators. `stack` ends
  * it.
  */
 export function forwardAudit(
-  { config, cluster, store, log }: PlaneContext,
+  context: PlaneContext,
   audit: AuditTrail,
   stack: AsyncDisposableStack,
 ): () => readonly OperatorWarning[] {
-  if (config.auditForward === undefined) return () => [];
+  if (context.config.auditForward === undefined) return () => [];
   const forwarding = stack.use(
-    new AuditForwarding({
-      store,
-      trail: audit,
-      receiver: openReceiver(config.auditForward),
-      isResponsible: () => cluster.owns(SYSTEM),
-      log,
-    }),
+    new AuditForwarding(context, audit, openReceiver(context.config.auditForward)),
   );
   return () => forwarding.warnings;
 }

@@ -61,7 +61,7 @@ export function openPackages(
   );
   return {
     kernels: new KernelsWithPackages({ host, plainHost: () => plainHost.ready(), sets, log }),
-    workspaces: new WorkspacePackages({ store, sets, openSessions }),
+    workspaces: new WorkspacePackages(store, sets, openSessions),
   };
 }
 

@@ -30,12 +30,12 @@ export function openSaved(
       parsers.pass(workspaceId, () => host.checkSyntax(codes, directory.workspaceFilesPath(workspaceId))),
     ),
   );
-  const notebooks = new SavedNotebooks({
+  const notebooks = new SavedNotebooks(
     store,
-    refuseWhileOpen: (...notebook) => late.planes.sessions.refuseWhileOpen(...notebook),
-    allParse: (codes, workspaceId) => syntax.allParse(codes, workspaceId),
-  });
-  const secrets = new NotebookSecrets({ store, vault, notebooks });
+    (...notebook) => late.planes.sessions.refuseWhileOpen(...notebook),
+    (codes, workspaceId) => syntax.allParse(codes, workspaceId),
+  );
+  const secrets = new NotebookSecrets(store, vault, notebooks);
   const converter = {
     isUp: () => host.state === 'up',
     convert: (request: ConvertRequest, workspaceId: WorkspaceId) =>

@@ -47,7 +47,7 @@ export async function serveAsNode(
   using _faults = onUnawaitedFault((err, place) => log.error({ err, place }, UNAWAITED_FAULT));
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
   try {
-    const state = new StateFolder({ folder: directory.root, write: writePrivateFile });
+    const state = new StateFolder(directory.root, writePrivateFile);
     const invited = given.invitation ?? config.nodeInvitation?.reveal();
     let membership = await findMembership(state, { ...given, invitation: invited });
     await protectMemory(log);

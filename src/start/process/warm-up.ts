@@ -12,20 +12,17 @@ import { mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Config, loadConfig } from '#src/base/config/config.ts';
-import { type Log, openLog } from '#src/base/log/log.ts';
+import { loadConfig } from '#src/base/config/config.ts';
+import { openLog } from '#src/base/log/log.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { PlainHost } from '#src/confined/processes/host/plain-host.ts';
 import { newTokenSecret } from '#src/people/auth/token-secret.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import type { App, AppOptions } from '../app/app-interface.ts';
-import { hostMaker, type Prerequisites } from '../app/prerequisites.ts';
+import { hostMaker } from '../app/prerequisites.ts';
 import { SocketClient } from './socket-client.ts';
 
-export interface WarmUpOptions {
-  readonly config: Config;
-  readonly log: Pick<Log, 'debug'>;
-  readonly prerequisites: Pick<Prerequisites, 'directory' | 'host'>;
+export interface WarmUpOptions extends Pick<AppOptions, 'config' | 'log' | 'prerequisites'> {
   /** The app that serves. */
   readonly app: Pick<App, 'load' | 'requestCount'>;
   readonly createApp: (options: AppOptions) => Promise<App>;

@@ -22,13 +22,8 @@ import type { PackageSets } from './package-sets.ts';
 /** The most packages of one workspace. */
 const MAX_PACKAGES = 100;
 
-export interface WorkspacePackagesOptions {
-  readonly store: Store;
-  /** Undefined: this server installs no packages. */
-  readonly sets: PackageSets | undefined;
-  /** Resolves with the sessions of a workspace that have a kernel. */
-  readonly openSessions: (workspaceId: WorkspaceId) => Promise<readonly string[]>;
-}
+/** Resolves with the sessions of a workspace that have a kernel. */
+type SessionsOf = (workspaceId: WorkspaceId) => Promise<readonly string[]>;
 
 /** The caller who adds packages, and the workspace. */
 interface Caller {
@@ -51,19 +46,24 @@ interface PackageAddition {
 }
 
 export class WorkspacePackages {
-  readonly #options: WorkspacePackagesOptions;
+  readonly #store: Store;
+  readonly #sets: PackageSets | undefined;
+  readonly #openSessions: SessionsOf;
   /** The installation under way, and the last failed one. */
   readonly #installations = new Map<WorkspaceId, Installation>();
 
-  constructor(options: WorkspacePackagesOptions) {
-    this.#options = options;
+  /** Without `sets`, this server installs no packages. */
+  constructor(store: Store, sets: PackageSets | undefined, openSessions: SessionsOf) {
+    this.#store = store;
+    this.#sets = sets;
+    this.#openSessions = openSessions;
   }
 
   list(workspaceId: WorkspaceId): WorkspacePackageList {
     const installation = this.#installations.get(workspaceId);
     return {
       items: this.#items(workspaceId),
-      enabled: this.#options.sets !== undefined,
+      enabled: this.#sets !== undefined,
       installation:
         installation === undefined ? null : { ...installation, requirements: [...installation.requirements] },
     };
@@ -76,7 +76,7 @@ export class WorkspacePackages {
 
   /** Resolves with the sessions of a workspace that have a kernel, which keeps the packages that it began with. */
   openSessions(workspaceId: WorkspaceId): Promise<readonly string[]> {
-    return this.#options.openSessions(workspaceId);
+    return this.#openSessions(workspaceId);
   }
 
   /**
@@ -86,7 +86,7 @@ export class WorkspacePackages {
   async installed(workspaceId: WorkspaceId): Promise<{ readonly name: string; readonly version: string }[]> {
     const stored = Object.entries(this.#stored(workspaceId));
     const workspace = stored.map(([, { requirement }]) => requirement);
-    const known = await this.#options.sets?.installed({ script: '', workspace });
+    const known = await this.#sets?.installed({ script: '', workspace });
     const versions = new Map(stored.map(([name, { requirement }]) => [name, versionIn(requirement)]));
     for (const [name, version] of known ?? []) versions.set(normalName(name), version);
     return [...versions].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, version]) => ({ name, version }));
@@ -108,7 +108,7 @@ export class WorkspacePackages {
     requirements: readonly string[],
     noted: (changes: readonly PackageAddition[]) => void,
   ): Promise<AddedPackages> {
-    const { sets, openSessions } = this.#options;
+    const sets = this.#sets;
     if (sets === undefined) throw disabled();
     if (this.#installations.get(workspaceId)?.error === null)
       throw new AppError('installation_in_progress', 'Wait until `GET /packages` shows no installation.');
@@ -139,7 +139,7 @@ export class WorkspacePackages {
       return {
         items: this.#items(workspaceId),
         installed,
-        openSessions: [...(await openSessions(workspaceId))],
+        openSessions: [...(await this.#openSessions(workspaceId))],
       };
     } catch (error) {
       if (!(error instanceof PackageFailure)) {
@@ -155,7 +155,7 @@ export class WorkspacePackages {
   remove(workspaceId: WorkspaceId, name: string): void {
     const { [normalName(name)]: removed, ...byName } = this.#stored(workspaceId);
     if (removed === undefined) throw notFound();
-    this.#options.store.write((tx) => tx.put(workspacePackageRecords, { byName }, workspaceId));
+    this.#store.write((tx) => tx.put(workspacePackageRecords, { byName }, workspaceId));
   }
 
   /**
@@ -167,7 +167,7 @@ export class WorkspacePackages {
     asked: readonly (readonly [name: string, requirement: string])[],
     by: { readonly addedBy: string; readonly addedAt: string },
   ): readonly PackageAddition[] {
-    if (this.#options.store.get(workspaceRecords, workspaceId) === undefined) return [];
+    if (this.#store.get(workspaceRecords, workspaceId) === undefined) return [];
     const stored = this.#stored(workspaceId);
     const added = asked.filter(([name, requirement]) => stored[name]?.requirement !== requirement);
     if (added.length > 0) {
@@ -175,7 +175,7 @@ export class WorkspacePackages {
         ...stored,
         ...Object.fromEntries(added.map(([name, requirement]) => [name, { requirement, ...by }])),
       };
-      this.#options.store.write((tx) => tx.put(workspacePackageRecords, { byName }, workspaceId));
+      this.#store.write((tx) => tx.put(workspacePackageRecords, { byName }, workspaceId));
     }
     return asked.map(([name, requirement]) => ({
       action: 'package.add',
@@ -197,7 +197,7 @@ export class WorkspacePackages {
   }
 
   #stored(workspaceId: WorkspaceId): WorkspacePackagesRecord['byName'] {
-    const { store } = this.#options;
+    const store = this.#store;
     store.refreshShared(); // kernels are also started again without a request
     return store.get(workspacePackageRecords, workspaceId)?.byName ?? {};
   }

@@ -100,7 +100,11 @@ test('runs are deleted some days after their submission once they have ended, in
 
 test('an earlier version of a notebook is deleted some days after the change that replaced it, and the notebook stays', async (t) => {
   const { store, sweepAfter } = await open(t, { keepVersionsDays: 7 });
-  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
+  const notebooks = new SavedNotebooks(
+    store,
+    () => undefined,
+    () => true,
+  );
   const [workspaceId] = WORKSPACES as [WorkspaceId];
   addWorkspaces(store, workspaceId);
   const ids: string[] = [];
@@ -124,7 +128,11 @@ test('an earlier version of a notebook is deleted some days after the change tha
 
 test('a version that was current until lately stays, however long ago it began', async (t) => {
   const { store, sweepAfter } = await open(t, { keepVersionsDays: 7 });
-  const notebooks = new SavedNotebooks({ store, refuseWhileOpen: () => undefined, allParse: () => true });
+  const notebooks = new SavedNotebooks(
+    store,
+    () => undefined,
+    () => true,
+  );
   const [workspaceId] = WORKSPACES as [WorkspaceId];
   addWorkspaces(store, workspaceId);
   const { document } = await notebooks.create(workspaceId, { title: 'Old' }, 'ada');

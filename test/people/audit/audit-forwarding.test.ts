@@ -11,6 +11,7 @@ import type { AuditEntry } from '#src/contract/wire/audit.ts';
 import { AuditForwarding } from '#src/people/audit/audit-forwarding.ts';
 import { openReceiver } from '#src/people/audit/audit-receiver.ts';
 import { AuditTrail } from '#src/people/audit/audit-trail.ts';
+import { ALONE } from '#src/runtime/homes/cluster.ts';
 import { Shell } from '#test/faces/cli/troupe-process.ts';
 import { startChildServer } from '#test/support/child-server.ts';
 import { eventually } from '#test/support/processes.ts';
@@ -56,7 +57,7 @@ async function start(t: TestContext) {
       const { store } = temporary;
       const trail = new AuditTrail(store);
       const receiver = openReceiver(target);
-      const forwarding = new AuditForwarding({ store, trail, receiver, isResponsible: () => true, log });
+      const forwarding = new AuditForwarding({ store, cluster: ALONE, log }, trail, receiver);
       await forwarding.sweep();
       const { warnings } = forwarding;
       await forwarding[Symbol.asyncDispose]();
@@ -214,7 +215,7 @@ test('a workspace whose entries arrive faster than the receiver takes them does 
     },
     close: () => undefined,
   };
-  const forwarding = new AuditForwarding({ store, trail, receiver, isResponsible: () => true, log });
+  const forwarding = new AuditForwarding({ store, cluster: ALONE, log }, trail, receiver);
   t.after(() => forwarding[Symbol.asyncDispose]());
   await forwarding.sweep();
   assert.deepEqual(sent.slice(0, 4), [HOME, OTHER, HOME, OTHER]);

@@ -18,23 +18,16 @@ export interface Membership {
   readonly invitation?: string;
 }
 
-export interface StateFolderOptions {
-  readonly folder: string;
-  /** Replaces a file atomically; only its owner can read it. */
-  readonly write: (path: string, text: string) => void;
-}
-
 export class StateFolder {
-  readonly #options: StateFolderOptions;
+  readonly path: string;
+  readonly #write: (path: string, text: string) => void;
   readonly #file: string;
 
-  constructor(options: StateFolderOptions) {
-    this.#options = options;
-    this.#file = join(options.folder, 'membership.json');
-  }
-
-  get path(): string {
-    return this.#options.folder;
+  /** `write` replaces a file atomically; only its owner can read it. */
+  constructor(path: string, write: (path: string, text: string) => void) {
+    this.path = path;
+    this.#write = write;
+    this.#file = join(path, 'membership.json');
   }
 
   /** Returns undefined when the machine has not enrolled. Throws when the file is damaged. */
@@ -53,7 +46,7 @@ export class StateFolder {
   }
 
   write(membership: Membership): void {
-    this.#options.write(this.#file, `${JSON.stringify(membership, null, 2)}\n`);
+    this.#write(this.#file, `${JSON.stringify(membership, null, 2)}\n`);
   }
 }
 
