@@ -103,7 +103,7 @@ test('a sweep of idempotency records skips the records of other workers, however
   const clock = { ms: 1_000_000 };
   const [first, second] = testCluster(2, homeOf);
   const stores = [first!, second!].map((worker) => {
-    const records = new IdempotencyStore(store, { now: () => clock.ms, cluster: worker });
+    const records = new IdempotencyStore(store, worker, () => clock.ms);
     t.after(() => records[Symbol.dispose]());
     return records;
   });

@@ -8,7 +8,7 @@ const ANSWER = [Buffer.from('{}')];
 function newWindow() {
   const sender = { queuedBytes: 0, sendCounted: () => {} };
   const holds: boolean[] = [];
-  const window = new CallWindow({ sender, hold: (isHeld) => holds.push(isHeld) });
+  const window = new CallWindow(sender, (isHeld) => holds.push(isHeld));
   return { sender, holds, window };
 }
 

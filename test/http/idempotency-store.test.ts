@@ -7,6 +7,7 @@ import test, { type TestContext } from 'node:test';
 import type { UserId, WorkspaceId } from '#src/base/ids.ts';
 import type { IdempotentRequest, StoredReply } from '#src/http/idempotency/idempotency.ts';
 import { IdempotencyStore } from '#src/http/idempotency/idempotency-store.ts';
+import { ALONE } from '#src/runtime/homes/cluster.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { openStore } from '#storage/open-store.ts';
 import { idempotencyClaims, idempotencyExpiries, idempotencyRecords } from '#storage/records/idempotency.ts';
@@ -38,7 +39,7 @@ async function openBook(t: TestContext) {
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
   const open = async () => {
     const store = await openStore(path, (error) => assert.fail(error));
-    const book = new IdempotencyStore(store, { now: () => clock.ms });
+    const book = new IdempotencyStore(store, ALONE, () => clock.ms);
     return { store, book };
   };
   let current = await open();
@@ -180,7 +181,7 @@ test('a key that several workers receive is carried out by one living worker', a
   const living = new Set(['first', 'second']);
   const [first, second] = [...living].map((incarnation) => {
     const livesElsewhere = (other: string) => other !== incarnation && living.has(other);
-    const book = new IdempotencyStore(store, { cluster: { incarnation, livesElsewhere, owns: () => true } });
+    const book = new IdempotencyStore(store, { incarnation, livesElsewhere, owns: () => true });
     t.after(() => book[Symbol.dispose]());
     return book;
   });
@@ -202,7 +203,7 @@ test('the claim of a dead worker does not block the key, and is swept away', asy
   const { store, clock } = kept;
   const worker = (incarnation: string) => {
     const cluster = { incarnation, livesElsewhere: () => false, owns: () => true };
-    const book = new IdempotencyStore(store, { now: () => clock.ms, cluster });
+    const book = new IdempotencyStore(store, cluster, () => clock.ms);
     t.after(() => book[Symbol.dispose]());
     return book;
   };

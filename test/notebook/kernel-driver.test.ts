@@ -207,7 +207,11 @@ function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
     },
   };
   work.offer(WORK, plan as WorkPlan, () => undefined);
-  const driver = kernelDriver({
+  const context = {
+    liveNotebooks: { of: () => live as LiveNotebook },
+    log: { error: ({ err }: { readonly err?: unknown }) => logged.push((err as Error).message) },
+  };
+  const driver = kernelDriver(context, {
     kernels: {
       startKernel: (_: unknown, sink: KernelSink) => {
         sinks.push(sink);
@@ -216,9 +220,7 @@ function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
     },
     rpcHandlerOf: () => ({ call: async () => ['{}'], [Symbol.dispose]: () => undefined }),
     forgetFiles: () => undefined,
-    liveOf: () => live as LiveNotebook,
     launchOf: () => ({ id: 'nb_1', cwd: '/', env: {}, cells: [], appOptions: {} }),
-    log: { error: ({ err }) => logged.push((err as Error).message) },
   });
   const actor = createActor(driver, { input: {} as never }).start();
   const edit = (cellId: string) => {

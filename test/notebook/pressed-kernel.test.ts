@@ -42,7 +42,8 @@ test('a kernel that starts while subscribers lag becomes ready, and then waits f
     onDone = resolve;
   });
   let kernel: Kernel | undefined;
-  const driver = kernelDriver({
+  const context = { liveNotebooks: { of: () => live }, log: { error: () => {} } };
+  const driver = kernelDriver(context, {
     kernels: {
       startKernel: (launch, sink) => {
         kernel = host.host.startKernel(launch, {
@@ -69,9 +70,7 @@ test('a kernel that starts while subscribers lag becomes ready, and then waits f
     },
     rpcHandlerOf: () => ({ call: async () => ['{}'], [Symbol.dispose]: () => undefined }),
     forgetFiles: () => undefined,
-    liveOf: () => live,
     launchOf: () => ({ id: 'nb_1', cwd: host.work, env: {}, cells: live.launchCells(), appOptions: {} }),
-    log: { error: () => {} },
   });
   const actor = createActor(driver, { input: {} as never }).start();
   await ready;

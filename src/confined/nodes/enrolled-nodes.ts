@@ -21,48 +21,51 @@ export interface EnrolledNode {
   readonly isTemporary: boolean;
 }
 
-export interface EnrolledNodesOptions {
-  /** The folder. It is made when it is missing. */
-  readonly folder: string;
-  /** Replaces a file atomically; only its owner can read it. */
-  readonly write: (path: string, text: string) => void;
-  /** Opens the authority that a restored backup has sealed in a file. Throws one line when the keyring does not open it. */
-  readonly unseal?: (sealed: string, file: string) => string;
-}
+/** Replaces a file atomically; only its owner can read it. */
+type WriteFile = (path: string, text: string) => void;
 
 export class EnrolledNodes {
   readonly authority: Credentials;
-  readonly #options: EnrolledNodesOptions;
+  readonly #folder: string;
+  readonly #write: WriteFile;
   readonly #nodes: Map<string, EnrolledNode>;
   /** The text that was written last. */
   #saved = '';
 
-  private constructor(options: EnrolledNodesOptions, authority: Credentials, nodes: readonly EnrolledNode[]) {
-    this.#options = options;
+  private constructor(folder: string, write: WriteFile, authority: Credentials) {
+    this.#folder = folder;
+    this.#write = write;
     this.authority = authority;
-    this.#nodes = new Map(nodes.map((node) => [node.name, node]));
+    this.#nodes = new Map(readList(folder).map((node) => [node.name, node]));
   }
 
-  /** Reads the files, or makes an authority. */
-  static async open(options: EnrolledNodesOptions): Promise<EnrolledNodes> {
-    const file = join(options.folder, 'authority.pem');
-    const sealed = join(options.folder, 'authority.sealed');
-    if (!existsSync(file) && options.unseal !== undefined && existsSync(sealed)) {
-      options.write(file, options.unseal(readFileSync(sealed, 'utf8'), sealed));
+  /**
+   * Reads the files in the folder, which is made when it is missing, or makes an authority. `unseal` opens the authority that a
+   * restored backup has sealed in a file, and throws one line when the keyring does not open it.
+   */
+  static async open(
+    folder: string,
+    write: WriteFile,
+    unseal?: (sealed: string, file: string) => string,
+  ): Promise<EnrolledNodes> {
+    const file = join(folder, 'authority.pem');
+    const sealed = join(folder, 'authority.sealed');
+    if (!existsSync(file) && unseal !== undefined && existsSync(sealed)) {
+      write(file, unseal(readFileSync(sealed, 'utf8'), sealed));
       rmSync(sealed);
     }
     if (!existsSync(file)) {
       const { makeAuthority } = await import('./certificates.ts');
       const made = await makeAuthority();
-      options.write(file, `${made.key}\n${made.cert}\n`);
+      write(file, `${made.key}\n${made.cert}\n`);
     }
     const text = readFileSync(file, 'latin1');
     const [key, cert] = /^(-----BEGIN PRIVATE.*?)\n(-----BEGIN CERT.*)$/s.exec(text)?.slice(1) ?? [];
     if (key === undefined || cert === undefined)
       throw new Error(
-        `${file} is damaged. Delete the folder ${options.folder}; every node then needs a new invitation.`,
+        `${file} is damaged. Delete the folder ${folder}; every node then needs a new invitation.`,
       );
-    return new EnrolledNodes(options, { key, cert }, readList(options.folder));
+    return new EnrolledNodes(folder, write, { key, cert });
   }
 
   /** SHA-256 of the authority's certificate (DER). */
@@ -119,7 +122,7 @@ export class EnrolledNodes {
     const text = JSON.stringify({ version: 1, nodes: stored }, null, 2);
     if (text === this.#saved) return;
     this.#saved = text;
-    this.#options.write(join(this.#options.folder, 'enrolled.json'), `${text}\n`);
+    this.#write(join(this.#folder, 'enrolled.json'), `${text}\n`);
   }
 }
 

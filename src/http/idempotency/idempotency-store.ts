@@ -31,23 +31,19 @@ const SWEEP_BATCH = 200;
 const MAX_SWEEP_MS = 30 * 1000;
 const TIME_DIGITS = 15;
 
-export interface IdempotencyOptions {
-  /** Returns milliseconds since 1970. */
-  readonly now?: () => number;
-  /** Distinguishes claims of living workers from those of dead ones. */
-  readonly cluster?: Pick<Cluster, 'owns' | 'incarnation' | 'livesElsewhere'>;
-}
+/** Distinguishes claims of living workers from those of dead ones. */
+type ClaimCluster = Pick<Cluster, 'owns' | 'incarnation' | 'livesElsewhere'>;
 
 export class IdempotencyStore implements Idempotency, Disposable {
   readonly #store: Store;
   readonly #now: () => number;
-  readonly #cluster: IdempotencyOptions['cluster'];
+  readonly #cluster: ClaimCluster;
   readonly #running = new Set<string>();
   readonly #timer: NodeJS.Timeout;
   #isSweeping = false;
   #isClosed = false;
 
-  constructor(store: Store, { now = Date.now, cluster }: IdempotencyOptions = {}) {
+  constructor(store: Store, cluster: ClaimCluster, now = Date.now) {
     this.#store = store;
     this.#now = now;
     this.#cluster = cluster;
@@ -94,8 +90,8 @@ export class IdempotencyStore implements Idempotency, Disposable {
    */
   #claim({ workspaceId }: IdempotentRequest, digest: string): IdempotencyClaim | undefined {
     const cluster = this.#cluster;
-    const owner = cluster?.incarnation;
-    if (cluster === undefined || owner === undefined) return undefined;
+    const owner = cluster.incarnation;
+    if (owner === undefined) return undefined;
     const other = this.#store.get(idempotencyClaims, workspaceId, digest);
     if (other !== undefined && cluster.livesElsewhere(other.owner)) throw inProgress();
     const claim = { owner, expiresAtMs: this.#now() + RETENTION_MS };
@@ -142,7 +138,7 @@ export class IdempotencyStore implements Idempotency, Disposable {
 
   #remove(tx: Transaction, due: readonly string[][], now: string): void {
     for (const [time = '', workspaceId = '', digest = ''] of due) {
-      if (this.#cluster?.owns(workspaceId) === false) continue;
+      if (!this.#cluster.owns(workspaceId)) continue;
       for (const kind of [idempotencyClaims, idempotencyRecords]) {
         // The key may have been used again since. The newer record has its own expiry and stays. A
         // damaged record is useless, so it is removed.

@@ -15,6 +15,7 @@ import { requireState, tagged, unlessKnown, versionTag } from '../reply/entity-t
 import { encodedJson, noContent, ok, raw } from '../reply/reply.ts';
 import { prepareHeaders } from '../reply/write-reply.ts';
 import { defineRoute, type Route } from '../route.ts';
+import type { BrowserRoutesContext } from './browser-routes-context.ts';
 import { frontEndPath } from './front-end.ts';
 
 const BODY_LIMIT_BYTES = 16 * 1024 * 1024;
@@ -154,18 +155,14 @@ export const CONTENT_TYPES: Readonly<Record<WritableFormat, string>> = {
 export interface NotebookFileOptions {
   readonly files: NotebookFiles;
   readonly frontEnd: FrontEndFiles;
-  /** The address at which browsers reach this server, when it is configured. */
-  readonly publicUrl: string | undefined;
   readonly urlOf: NotebookUrl;
 }
 
 /** Notebooks as files: import and export. */
-export function notebookFileRoutes({
-  files,
-  frontEnd,
-  publicUrl,
-  urlOf,
-}: NotebookFileOptions): readonly Route[] {
+export function notebookFileRoutes(
+  { publicUrl }: BrowserRoutesContext,
+  { files, frontEnd, urlOf }: NotebookFileOptions,
+): readonly Route[] {
   return [
     defineRoute({
       ...OPERATIONS.importNotebook,

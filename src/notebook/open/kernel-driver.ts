@@ -10,6 +10,7 @@ import type { CellEdits, Kernel, KernelLaunch, KernelSink } from '#src/confined/
 import type { BridgeDone, KernelCall, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import { prepareMessage } from './large-messages.ts';
 import type { LiveNotebook } from './live-notebook.ts';
+import type { LiveNotebooks } from './live-notebooks.ts';
 import type { ConcludedWork } from './work-slot.ts';
 
 /** The parts of the kernel plane that the driver needs. */
@@ -25,7 +26,6 @@ export interface KernelRpcHandler extends Disposable {
 
 export interface KernelDriverPorts {
   readonly kernels: Kernels;
-  readonly liveOf: (context: SessionContext) => LiveNotebook;
   readonly launchOf: (context: SessionContext, live: LiveNotebook) => KernelLaunch;
   /** Returns the handler for one kernel. `memoryShare` is that of its launch. */
   readonly rpcHandlerOf: (
@@ -35,13 +35,18 @@ export interface KernelDriverPorts {
   ) => KernelRpcHandler;
   /** Begins to remove the files that pages have sent to the kernel of a session: it cannot read them any more, or cannot know them yet. */
   readonly forgetFiles: (context: SessionContext) => void;
+}
+
+/** `liveNotebooks` has the notebook of each session, and `log` gets the reasons of failures. */
+interface DriverContext {
+  readonly liveNotebooks: Pick<LiveNotebooks, 'of'>;
   readonly log: Pick<Log, 'error'>;
 }
 
-export function kernelDriver(ports: KernelDriverPorts) {
+export function kernelDriver({ liveNotebooks, log }: DriverContext, ports: KernelDriverPorts) {
   return fromCallback<DriverCommand, SessionContext>(({ input, receive, sendBack }) => {
     const report = (event: SessionEvent): void => sendBack(event);
-    const live = ports.liveOf(input);
+    const live = liveNotebooks.of({ workspaceId: input.workspaceId, id: input.notebookId });
     const memoryShare = randomBytes(16).toString('hex');
     const rpcHandler = ports.rpcHandlerOf(input, live, memoryShare);
     const startedAt = performance.now();
@@ -52,7 +57,7 @@ export function kernelDriver(ports: KernelDriverPorts) {
     /** The session learns only that its kernel could not be driven; the log has the reason. */
     const logFailure = (error: unknown): void => {
       const facts = { err: error, sessionId: input.notebookId, work: live.work.current };
-      ports.log.error(facts, 'driving a kernel failed');
+      log.error(facts, 'driving a kernel failed');
     };
     const logging = <T>(act: () => T): T => {
       try {

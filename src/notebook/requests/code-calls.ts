@@ -1,25 +1,8 @@
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { TraceContext } from '#src/base/tracing/trace-context.ts';
 import type { CodeResult } from '#src/contract/wire/session.ts';
-import { type CodeEnd, codeWork } from '../work/code-work.ts';
+import { type CodeCall, type CodeEnd, codeWork } from '../work/code-work.ts';
 import { deadlineOf } from '../work/session-work.ts';
 import type { NotebookRequestContext } from './request-context.ts';
-
-export interface CodeCall {
-  readonly code: string;
-  /** The user who makes the call, or whose agent makes it. */
-  readonly by: string;
-  /** Whether the names that the code defines are kept for later calls with `keep`. */
-  readonly keep: boolean;
-  /** How many seconds the code may run. No deadline when absent. */
-  readonly timeoutS?: number | undefined;
-  /** An id that the `execution-completed` event repeats. */
-  readonly toolCallId: string | undefined;
-  /** The run of the agent that makes the call, which the events then carry. */
-  readonly runId?: string;
-  /** The trace of the request, or of the agent's tool call. */
-  readonly trace: TraceContext | undefined;
-}
 
 type CallArguments = [workspaceId: WorkspaceId, sessionId: string, call: CodeCall, signal: AbortSignal];
 
@@ -41,10 +24,9 @@ export class CodeCalls {
     return sessions.whenReadable(workspaceId, sessionId, () => ({ result: this.#execute(...call) }));
   }
 
-  #execute(
-    ...[workspaceId, sessionId, { code, by, keep, timeoutS, toolCallId, runId, trace }, signal]: CallArguments
-  ): Promise<CodeResult> {
+  #execute(...[workspaceId, sessionId, call, signal]: CallArguments): Promise<CodeResult> {
     const { store, sessions, work, liveNotebooks } = this.#context;
+    const { by, timeoutS, toolCallId, runId } = call;
     const session = sessions.ensureAwake(workspaceId, sessionId);
     work.check(session, 'code', true);
     const live = liveNotebooks.of(session);
@@ -58,7 +40,7 @@ export class CodeCalls {
       .call<CodeEnd>(
         session,
         { kind: 'code', by, edits: true, signal, ...deadlineOf({ timeoutS }) },
-        (id, resolve) => codeWork({ id, runId: runId ?? null, trace, code, keep, live, store, resolve }),
+        (id, resolve) => codeWork(store, call, { id, live, resolve }),
       )
       .then(publish);
   }

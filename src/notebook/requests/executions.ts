@@ -84,7 +84,7 @@ interface Target {
  * Returns the limit of the kernel that has ended a run, or the packages that the workspace lacks, for the run's
  * error.
  */
-export type HintOf = (workspaceId: WorkspaceId, ...error: Parameters<ErrorHint>) => ReturnType<ErrorHint>;
+type HintOf = (workspaceId: WorkspaceId, ...error: Parameters<ErrorHint>) => ReturnType<ErrorHint>;
 
 /** Executions: a request becomes a durable run of the session's kernel. */
 export class Executions {

@@ -64,17 +64,15 @@ export class SessionActors {
   }
 
   #provideMachine() {
-    const { store, environments, liveNotebooks, agents, places, ends, log } = this.#context;
+    const { store, environments, liveNotebooks, agents, places, ends } = this.#context;
     const { kernels, openRpcHandler: rpcHandlerOf } = this.#options;
     return notebookSessionMachine.provide({
       actors: {
-        kernel: kernelDriver({
+        kernel: kernelDriver(this.#context, {
           kernels,
-          liveOf: ({ workspaceId, notebookId: id }) => liveNotebooks.of({ workspaceId, id }),
           launchOf: (context, live) => this.#launch(context, live),
           rpcHandlerOf,
           forgetFiles: ({ workspaceId, notebookId }) => this.#forgetFiles(workspaceId, notebookId),
-          log,
         }),
       },
       actions: {

@@ -27,17 +27,26 @@ const MAX_ERROR_CHARS = 64 * 1024;
 /** How many cells are followed: more than a notebook can have, because a block may delete cells and create others. */
 const MAX_FOLLOWED = 20_000;
 
-export interface CodeWorkOptions {
-  readonly id: string;
-  /** The agent's run that the events belong to; null for a call of the API. */
-  readonly runId: string | null;
-  /** The trace of the request, or of the agent's tool call. */
-  readonly trace: TraceContext | undefined;
+/** A call of code, by a client or by an agent. */
+export interface CodeCall {
   readonly code: string;
+  /** The user who makes the call, or whose agent makes it. */
+  readonly by: string;
   /** Whether the names that the code defines are kept for later calls with `keep`. */
   readonly keep: boolean;
+  /** How many seconds the code may run. No deadline when absent. */
+  readonly timeoutS?: number | undefined;
+  /** An id that the `execution-completed` event repeats. */
+  readonly toolCallId: string | undefined;
+  /** The run of the agent that makes the call, which the events then carry. */
+  readonly runId?: string;
+  /** The trace of the request, or of the agent's tool call. */
+  readonly trace: TraceContext | undefined;
+}
+
+export interface CodeWorkOptions {
+  readonly id: string;
   readonly live: LiveNotebook;
-  readonly store: Store;
   readonly resolve: (end: CodeEnd) => void;
 }
 
@@ -52,7 +61,11 @@ export interface CodeEnd {
  * thread or task of an earlier command carries the earlier id. Errors that cells had before are sent again with every
  * change of the graph; they count only when the code ran those cells.
  */
-export function codeWork({ id, runId, trace, code, keep, live, store, resolve }: CodeWorkOptions): WorkPlan {
+export function codeWork(
+  store: Store,
+  { runId, trace, code, keep }: CodeCall,
+  { id, live, resolve }: CodeWorkOptions,
+): WorkPlan {
   const stdout = new ConsoleTail(MAX_PRINTED_END_CHARS);
   const stderr = new ConsoleTail(MAX_PRINTED_END_CHARS);
   const media = new ConsoleTail();
@@ -90,7 +103,7 @@ export function codeWork({ id, runId, trace, code, keep, live, store, resolve }:
   // The code reads the notebook as it is now: the kernel gets later edits when the code has ended.
   const document = documentOf(live);
   return {
-    runId,
+    runId: runId ?? null,
     trace,
     steps: [
       (kernel) => {

@@ -32,24 +32,17 @@ const DATED = [
 /** All records that are deleted by the clock, in part or as a whole. */
 const DELETED = [...DATED.map(({ kind }) => kind), notebookVersions];
 
-export interface RetentionClockOptions {
-  readonly store: Store;
-  /**
-   * Called when the clock is considered wrong, with the milliseconds since the last sweep; with undefined when there
-   * was none.
-   */
-  readonly onHeld: (aheadMs: number | undefined) => void;
-  /** When this process started, in milliseconds since 1970. Later records have the time of the same clock, and prove nothing. */
-  readonly startedAtMs?: number;
-}
+/** Called when the clock is held for wrong, with the time since the last sweep in milliseconds; undefined when there was none. */
+type OnHeld = (aheadMs: number | undefined) => void;
 
 /** Any worker may check and confirm the clock, because the decisions are made in shared turns. */
 export class RetentionClock {
   readonly #store: Store;
-  readonly #onHeld: RetentionClockOptions['onHeld'];
+  readonly #onHeld: OnHeld;
   readonly #startedAtMs: number;
 
-  constructor({ store, onHeld, startedAtMs = performance.timeOrigin }: RetentionClockOptions) {
+  /** `startedAtMs` is when this process started. Later records have the time of the same clock, and prove nothing. */
+  constructor(store: Store, onHeld: OnHeld, startedAtMs = performance.timeOrigin) {
     this.#store = store;
     this.#onHeld = onHeld;
     this.#startedAtMs = startedAtMs;

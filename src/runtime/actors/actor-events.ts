@@ -11,6 +11,7 @@
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { Pace } from '#src/base/time/pace.ts';
 import type { ActorCount, ActorStreamEnvelope } from '#src/contract/wire/actor.ts';
+import type { Store } from '#storage/store.ts';
 import type { EventSink, Subscription } from '../events/event-sink.ts';
 import type { PublishedStream } from '../events/published-stream.ts';
 import { ActorChanges } from './actor-changes.ts';
@@ -35,15 +36,10 @@ export interface ActorsElsewhere {
   countsOf(workspaceId: WorkspaceId): Promise<readonly ActorCount[]>;
 }
 
-export interface ActorEventsOptions {
+/** The actors of this worker, and the store of their decisions. */
+interface OwnActors {
   readonly runtime: Pick<ActorRuntime, 'watch' | 'countsOf'>;
-  /** Absent in a server of one process. */
-  readonly elsewhere?: ActorsElsewhere | undefined;
-  readonly makeStream: () => ActorStream;
-  /** Resolves once all decisions so far are on disk; undefined when they are. */
-  readonly durable: () => Promise<void> | undefined;
-  /** How long a stream stays without subscribers. */
-  readonly lingerMs?: number;
+  readonly store: Pick<Store, 'durable'>;
 }
 
 /** The actors to follow, and the kind of events. */
@@ -66,7 +62,9 @@ const LINGER_MS = 30_000;
 const MIN_COUNTS_GAP_MS = 1_000;
 
 export class ActorEvents implements Disposable {
-  readonly #options: ActorEventsOptions;
+  readonly #own: OwnActors;
+  readonly #makeStream: () => ActorStream;
+  readonly #elsewhere: ActorsElsewhere | undefined;
   readonly #followed = new Set<FollowedStream>();
   readonly #changes = new ActorChanges();
   /** The reports of other workers since the last sending. */
@@ -74,8 +72,11 @@ export class ActorEvents implements Disposable {
   readonly #pace = new Pace(REPORT_GAP_MS, () => this.#publish());
   #stopWatching: (() => void) | undefined;
 
-  constructor(options: ActorEventsOptions) {
-    this.#options = options;
+  /** Without `elsewhere`, the server is one process. */
+  constructor(own: OwnActors, makeStream: () => ActorStream, elsewhere: ActorsElsewhere | undefined) {
+    this.#own = own;
+    this.#makeStream = makeStream;
+    this.#elsewhere = elsewhere;
   }
 
   /** Resolves with a function that attaches a subscriber, which gets the counts of actors and then the events. */
@@ -84,7 +85,7 @@ export class ActorEvents implements Disposable {
     { lastEventId, ...choice }: FollowActors,
   ): Promise<(sink: EventSink) => Subscription> {
     const followed = this.#follow(workspaceId, choice);
-    const elsewhere = (await this.#options.elsewhere?.countsOf(workspaceId)) ?? [];
+    const elsewhere = (await this.#elsewhere?.countsOf(workspaceId)) ?? [];
     return (sink) => {
       const replay = (): ActorStreamEnvelope[] => [
         { type: 'actors.snapshot', data: { counts: this.#count(followed, elsewhere) } },
@@ -120,9 +121,7 @@ export class ActorEvents implements Disposable {
 
   /** Asks the other workers to report the followed events, including workers that have started since the last call. */
   followElsewhere(): void {
-    this.#options.elsewhere?.follow(
-      [...this.#followed].map(({ workspaceId, choice }) => ({ workspaceId, choice })),
-    );
+    this.#elsewhere?.follow([...this.#followed].map(({ workspaceId, choice }) => ({ workspaceId, choice })));
   }
 
   [Symbol.dispose](): void {
@@ -148,7 +147,7 @@ export class ActorEvents implements Disposable {
     const followed: FollowedStream = {
       workspaceId,
       choice,
-      stream: this.#options.makeStream(),
+      stream: this.#makeStream(),
       movedKinds: new Set(),
       counting: new Pace(MIN_COUNTS_GAP_MS, () => this.#publishCounts(followed)),
       end: undefined,
@@ -156,7 +155,7 @@ export class ActorEvents implements Disposable {
     this.#followed.add(followed);
     followed.stream.onEmpty(() => this.#linger(followed));
     this.#linger(followed);
-    this.#stopWatching ??= this.#options.runtime.watch.add((change) => this.#note(change));
+    this.#stopWatching ??= this.#own.runtime.watch.add((change) => this.#note(change));
     this.followElsewhere();
     return followed;
   }
@@ -167,7 +166,7 @@ export class ActorEvents implements Disposable {
     const endUnused = () => {
       if (followed.stream.subscriberCount === 0) this.#end(followed);
     };
-    followed.end = setTimeout(endUnused, this.#options.lingerMs ?? LINGER_MS).unref();
+    followed.end = setTimeout(endUnused, LINGER_MS).unref();
   }
 
   /** Ends a stream. After the last one, actors are no longer watched. */
@@ -192,7 +191,7 @@ export class ActorEvents implements Disposable {
   }
 
   #publish(): void {
-    const after = this.#options.durable();
+    const after = this.#own.store.durable();
     for (const change of this.#changes.take()) this.#tell(change.address, envelopeOf(change), after);
     const reports = this.#reports;
     this.#reports = [];
@@ -215,16 +214,16 @@ export class ActorEvents implements Disposable {
   async #publishCounts(followed: FollowedStream): Promise<void> {
     const moved = [...followed.movedKinds];
     followed.movedKinds.clear();
-    const elsewhere = (await this.#options.elsewhere?.countsOf(followed.workspaceId)) ?? [];
+    const elsewhere = (await this.#elsewhere?.countsOf(followed.workspaceId)) ?? [];
     const data = { counts: this.#count(followed, elsewhere), moved };
-    followed.stream.publish({ type: 'actors.counts', data }, this.#options.durable());
+    followed.stream.publish({ type: 'actors.counts', data }, this.#own.store.durable());
   }
 
   #count(
     { workspaceId, choice: { kind } }: FollowedStream,
     elsewhere: readonly ActorCount[],
   ): readonly ActorCount[] {
-    const own = this.#options.runtime.countsOf(workspaceId);
+    const own = this.#own.runtime.countsOf(workspaceId);
     const counts = elsewhere.length === 0 ? own : mergeCounts([own, elsewhere]);
     return kind === undefined ? counts : counts.filter((one) => one.kind === kind);
   }

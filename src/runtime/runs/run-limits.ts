@@ -7,15 +7,13 @@ import type { WorkspaceId } from '#src/base/ids.ts';
 import type { Limits } from '#storage/records/workspace-limits.ts';
 import { type Permit, type Permits, permitSubject } from '#storage/workspace-permits.ts';
 
-export interface RunLimitsOptions {
+/** The limits of runs in progress, and the permits that enforce them. */
+export interface RunPermits {
   /** Returns the limits of a workspace; 0 means no limit. */
   readonly limitsOf: (workspaceId: WorkspaceId) => Pick<Limits, 'runs' | 'runsPerUser'>;
-  /** Permits for runs in progress. */
   readonly ofWorkspaces: Permits;
   /** The same for each member of a workspace (`permitSubject`). */
   readonly ofUsers: Permits;
-  /** Returns the runs that are in progress in this worker, with the users who have submitted them. */
-  readonly inProgress: () => Iterable<RunInProgress>;
 }
 
 export interface RunInProgress {
@@ -27,16 +25,19 @@ export const RUN_LIMIT: NamedLimit = { name: 'runs', what: 'runs in progress' };
 export const USER_RUN_LIMIT: NamedLimit = { name: 'runsPerUser', what: 'runs in progress', of: 'user' };
 
 export class RunLimits {
-  readonly #options: RunLimitsOptions;
+  readonly #permits: RunPermits;
+  readonly #inProgress: () => Iterable<RunInProgress>;
 
-  constructor(options: RunLimitsOptions) {
-    this.#options = options;
+  /** `inProgress` returns the runs that are in progress in this worker, with the users who have submitted them. */
+  constructor(permits: RunPermits, inProgress: () => Iterable<RunInProgress>) {
+    this.#permits = permits;
+    this.#inProgress = inProgress;
   }
 
   /** Returns how many runs of the workspace, or of one user in it, are in progress in this worker. */
   inProgress(workspaceId: string, userId?: string): number {
     let count = 0;
-    for (const run of this.#options.inProgress())
+    for (const run of this.#inProgress())
       if (run.workspaceId === workspaceId && (userId === undefined || run.userId === userId)) count++;
     return count;
   }
@@ -44,7 +45,7 @@ export class RunLimits {
   /** Returns the users who have runs in progress in the workspace in this worker. */
   usersWithRuns(workspaceId: string): Set<string> {
     const users = new Set<string>();
-    for (const run of this.#options.inProgress())
+    for (const run of this.#inProgress())
       if (run.workspaceId === workspaceId && run.userId !== undefined) users.add(run.userId);
     return users;
   }
@@ -55,7 +56,7 @@ export class RunLimits {
    * workspace, or the user in it, has the most runs in progress that it may.
    */
   admit(workspaceId: WorkspaceId, userId: string | undefined): Promise<Permit> | undefined {
-    const { limitsOf, ofWorkspaces, ofUsers } = this.#options;
+    const { limitsOf, ofWorkspaces, ofUsers } = this.#permits;
     const { runs, runsPerUser } = limitsOf(workspaceId);
     const user = userId === undefined || runsPerUser === 0 ? undefined : permitSubject(workspaceId, userId);
     const hasRoom =
@@ -65,7 +66,7 @@ export class RunLimits {
 
   /** Takes the user's permit first, so that a user at their own limit never holds a permit that others could use. */
   async #take(workspaceId: WorkspaceId, user: string | undefined): Promise<Permit> {
-    const { ofWorkspaces, ofUsers } = this.#options;
+    const { ofWorkspaces, ofUsers } = this.#permits;
     const own = user === undefined ? undefined : await ofUsers.take(user);
     try {
       const shared = await ofWorkspaces.take(workspaceId);

@@ -3,7 +3,7 @@ import type { runMachine } from '#machines/run.ts';
 import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
 import { notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { RunKind, RunOutput, RunStatus } from '#src/contract/wire/run.ts';
+import type { RunKind, RunStatus } from '#src/contract/wire/run.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
 import { type JsonPage, slicedJsonPage } from '#storage/lists/sliced-listing.ts';
 import { type Asset, readAsset } from '#storage/records/assets.ts';
@@ -16,6 +16,7 @@ import {
 } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 import type { ActorKind } from '../actors/actor-kind.ts';
+import type { PrintedTexts } from './printed-text.ts';
 import {
   asOmitted,
   asStale,
@@ -28,19 +29,22 @@ import type { RunEnds } from './run-ends.ts';
 import { type FoundRun, isByEnd, listOf, type RunQuery, runFinder } from './run-lists.ts';
 import type { SettledRuns } from './settled-runs.ts';
 
-export interface RunReaderOptions {
-  readonly store: Store;
-  readonly actors: Pick<ActorKind<typeof runMachine>, 'peek'>;
-  /** Absent in a server of one process. */
-  readonly settled?: Pick<SettledRuns, 'horizon'> | undefined;
-  readonly ends: Pick<RunEnds, 'horizon'>;
+/** What this process knows about runs of others: which are committed, have ended or were deleted. */
+export interface RunFacts {
+  /** Undefined in a server of one process. */
+  readonly settled: Pick<SettledRuns, 'horizon'> | undefined;
+  readonly ends: RunEnds;
   /**
    * Whether the notebook or conversation of this session was deleted. Its runs are then not found,
    * even if they are not removed yet.
    */
   readonly isDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
-  /** Returns the output of a run that an earlier server process left running: the text that its cells printed. */
-  readonly printedBy: (workspaceId: WorkspaceId, runId: string) => RunOutput | null;
+}
+
+/** The part of `RunRepository` that reading needs. */
+interface RunsRead {
+  readonly actors: Pick<ActorKind<typeof runMachine>, 'peek'>;
+  readonly printed: Pick<PrintedTexts, 'outputOf'>;
 }
 
 /** The most pages of runs that are made at once. A page may have some MiB, and one thread makes them all. */
@@ -51,16 +55,16 @@ const ANYBODY = (_run: RunIndexEntry): boolean => true;
 export class RunReader {
   readonly #store: Store;
   readonly #pages = new FairSemaphore(PAGES);
-  readonly #actors: RunReaderOptions['actors'];
-  readonly #settled: RunReaderOptions['settled'];
-  readonly #ends: RunReaderOptions['ends'];
-  readonly #isDeleted: RunReaderOptions['isDeleted'];
-  readonly #printedBy: RunReaderOptions['printedBy'];
+  readonly #actors: RunsRead['actors'];
+  readonly #printed: RunsRead['printed'];
+  readonly #settled: RunFacts['settled'];
+  readonly #ends: RunEnds;
+  readonly #isDeleted: RunFacts['isDeleted'];
 
-  constructor({ store, actors, settled, ends, isDeleted, printedBy }: RunReaderOptions) {
-    this.#printedBy = printedBy;
+  constructor(store: Store, { actors, printed }: RunsRead, { settled, ends, isDeleted }: RunFacts) {
     this.#store = store;
     this.#actors = actors;
+    this.#printed = printed;
     this.#settled = settled;
     this.#ends = ends;
     this.#isDeleted = isDeleted;
@@ -220,7 +224,7 @@ export class RunReader {
 
   #shown(workspaceId: WorkspaceId, runId: string, record: RunRecord): Uint8Array {
     if (!this.#isLeftBehind(workspaceId, runId, record)) return record.document;
-    const output = record.kind === 'agent' ? null : this.#printedBy(workspaceId, runId);
+    const output = record.kind === 'agent' ? null : this.#printed.outputOf(workspaceId, runId);
     return asStale(output === null ? record.document : withOutput(record, output));
   }
 

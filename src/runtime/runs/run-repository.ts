@@ -27,9 +27,9 @@ import type { ActorRuntime } from '../actors/runtime.ts';
 import { PrintedTexts } from './printed-text.ts';
 import { encodeRun, parse, type RunDocument, withEncodedInput } from './run-document.ts';
 import { RunEnds } from './run-ends.ts';
-import { RunLimits, type RunLimitsOptions } from './run-limits.ts';
+import { RunLimits, type RunPermits } from './run-limits.ts';
 import { addToIndex, noteEnd } from './run-lists.ts';
-import { RunReader, type RunReaderOptions } from './run-reader.ts';
+import { type RunFacts, RunReader } from './run-reader.ts';
 import { contextOf, recordSpan, traceFrom } from './run-trace.ts';
 import { RUN_VERSION, storedRun } from './stored-run.ts';
 import type { Submission } from './submission.ts';
@@ -66,11 +66,10 @@ export interface RunEnd {
 /** The metrics of runs. */
 export type RunMetrics = Pick<ServerMetrics, 'runs' | 'runDuration'>;
 
-export interface RunRepositoryOptions extends Partial<Pick<RunReaderOptions, 'settled' | 'isDeleted'>> {
-  /** Of a server of one process when absent. */
-  readonly ends?: RunEnds;
+/** Absent facts are those of a server of one process that deletes nothing. */
+export interface RunRepositoryOptions extends Partial<RunFacts> {
   /** Limits of runs in progress; none when absent. */
-  readonly limits?: Omit<RunLimitsOptions, 'inProgress'>;
+  readonly limits?: RunPermits;
   readonly metrics?: RunMetrics;
   readonly tracer?: Tracer | undefined;
 }
@@ -132,17 +131,14 @@ export class RunRepository {
         context: { kind },
       }),
     });
-    this.limits = new RunLimits({
-      ...limits,
-      inProgress: () =>
-        this.actors.residents().map(({ workspaceId, id }) => ({
-          workspaceId,
-          userId: this.#begun.get(id)?.run.createdBy,
-        })),
-    });
+    this.limits = new RunLimits(limits, () =>
+      this.actors.residents().map(({ workspaceId, id }) => ({
+        workspaceId,
+        userId: this.#begun.get(id)?.run.createdBy,
+      })),
+    );
     this.printed = new PrintedTexts(store);
-    const printedBy = this.printed.outputOf.bind(this.printed);
-    this.reader = new RunReader({ store, actors: this.actors, settled, ends, isDeleted, printedBy });
+    this.reader = new RunReader(store, this, { settled, ends, isDeleted });
   }
 
   /**

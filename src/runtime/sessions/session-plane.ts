@@ -6,6 +6,7 @@ import type { RunKind } from '#src/contract/wire/run.ts';
 import type { ResyncReason } from '#src/contract/wire/shape.ts';
 import type { ActorId } from '../actors/address.ts';
 import type { EventSink, Subscription } from '../events/event-sink.ts';
+import type { SubscribeOptions } from '../events/published-stream.ts';
 import type { SessionStream } from '../events/session-stream.ts';
 import type { RunRepository } from '../runs/run-repository.ts';
 import { closedEvent, type LiveSession, type LiveSessions } from './live-sessions.ts';
@@ -34,14 +35,6 @@ export interface StreamRequest {
   readonly observe: boolean;
 }
 
-export interface FollowOptions {
-  readonly lastEventId: string;
-  /** The current state of the session, as `SessionStream.subscribe` takes it. */
-  readonly replay: () => readonly Envelope[];
-  /** Whether the subscriber only observes: the session is neither loaded nor kept in memory for it. */
-  readonly observes?: boolean;
-}
-
 /**
  * The common part of notebook sessions and agent sessions: their actors' notices and the statuses of their runs become
  * events of their streams, they are followed, and they are suspended when the server ends. The work of a session is in
@@ -65,11 +58,12 @@ export class SessionPlane<Live extends LiveSession> {
   /** Returns a function that attaches a subscriber to the stream of a session that is not closed. */
   follow(
     session: ActorId,
-    { lastEventId, replay, observes = false }: FollowOptions,
+    { lastEventId, replay, observes = false }: SubscribeOptions<Envelope>,
   ): (sink: EventSink) => Subscription {
     const { live } = this.#options;
     return (sink) => {
-      const attach = (stream: SessionStream) => stream.subscribe(sink, { lastEventId, replay, observes });
+      const attach = (stream: SessionStream) =>
+        stream.subscribe(sink, { ...(lastEventId !== undefined && { lastEventId }), replay, observes });
       return observes ? live.observe(session, attach) : attach(live.of(session).stream);
     };
   }

@@ -44,7 +44,7 @@ export function beginBackgroundWork(
       runs: new RunRetention(store, runDeletion, owns),
       versions: new VersionRetention(store, owns),
       audit,
-      clock: new RetentionClock({ store, onHeld: (aheadMs) => warnOfClock(log, aheadMs) }),
+      clock: new RetentionClock(store, (aheadMs) => warnOfClock(log, aheadMs)),
     }),
   );
   if (store.isReadOnly) return retention;

@@ -42,7 +42,7 @@ export function notebookPlaneRoutes(
     ...notebookRoutes(notebooks.notebooks, notebooks.deletion, urlOf),
     ...notebookVersionRoutes(notebooks.notebooks, urlOf),
     ...notebookSecretRoutes(notebooks.secrets),
-    ...notebookFileRoutes({ files, frontEnd, publicUrl: config.publicUrl, urlOf }),
+    ...notebookFileRoutes(browsers, { files, frontEnd, urlOf }),
     ...fileRoutes(planes.files, maxFileBytes),
     ...packageRoutes(packages, audit),
     ...frontEndRoutes(frontEnd),

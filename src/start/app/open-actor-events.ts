@@ -28,14 +28,8 @@ export function openActorEvents(
   makeStream: () => ActorStream,
   stack: Pick<AsyncDisposableStack, 'use'>,
 ): { readonly actorEvents: ActorEvents; readonly actorReporter: ActorReporter } {
-  const durable = () => store.durable();
   const events = stack.use(
-    new ActorEvents({
-      runtime,
-      makeStream,
-      durable,
-      elsewhere: cluster.size === 1 ? undefined : elsewhereBy(cluster),
-    }),
+    new ActorEvents({ runtime, store }, makeStream, cluster.size === 1 ? undefined : elsewhereBy(cluster)),
   );
   const reporter = stack.use(
     new ActorReporter(
@@ -55,7 +49,7 @@ export function openActorEvents(
   });
   cluster.onAsked('count-actors', async (payload) => {
     const counts = runtime.countsOf(payload as WorkspaceId, 'in-memory');
-    await durable(); // no follower may see changes that a crash could undo
+    await store.durable(); // no follower may see changes that a crash could undo
     return counts;
   });
   cluster.onWorkersChanged((change) => adapt(change, cluster, events, reporter));

@@ -43,7 +43,7 @@ export async function openNodes(
 ): Promise<RemoteKernels & { readonly nodes: KernelNodes }> {
   const ray = raySettings(config); // a missing setting is named before anything listens
   const arrivals = role === 'with sessions' ? new KernelArrivals() : undefined;
-  const enrolled = await EnrolledNodes.open(placeOf(directory, config.keyringFile));
+  const enrolled = await openEnrolled(directory, config.keyringFile);
   const nodes = new KernelNodes({
     host: config.nodesHost,
     port: config.nodesPort,
@@ -78,7 +78,7 @@ export async function openArrivals(
   log: Log,
   starterOf: StarterOf,
 ): Promise<RemoteKernels> {
-  const { authority } = await EnrolledNodes.open(placeOf(directory, keyringFile));
+  const { authority } = await openEnrolled(directory, keyringFile);
   const arrivals = new KernelArrivals();
   const server = await openNodeServer({
     host,
@@ -100,13 +100,11 @@ export async function openArrivals(
   };
 }
 
-/** Returns where the files of the nodes are, and how the ones of a restored backup are opened. */
-function placeOf(directory: DataDirectory, keyringFile: string) {
-  return {
-    folder: join(directory.root, 'nodes'),
-    write: writePrivateFile,
-    unseal: (sealed: string, file: string) => openSealedAuthority(keyringFile, sealed, file),
-  };
+/** Opens the files of the nodes. The keyring opens the ones of a restored backup. */
+function openEnrolled(directory: DataDirectory, keyringFile: string): Promise<EnrolledNodes> {
+  return EnrolledNodes.open(join(directory.root, 'nodes'), writePrivateFile, (sealed, file) =>
+    openSealedAuthority(keyringFile, sealed, file),
+  );
 }
 
 /** Returns the settings of Ray; undefined when no cluster runs nodes. Throws one line when a setting is missing. */

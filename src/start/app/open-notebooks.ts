@@ -1,7 +1,7 @@
 /** Opens the notebook plane: saved notebooks, their sessions and kernels, executions and code calls. */
 
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
-import { limitBehindError, shownLimits } from '#src/confined/processes/limits.ts';
+import { shownLimits } from '#src/confined/processes/limits.ts';
 import type { SecretStore } from '#src/datasource/keys/secret-store.ts';
 import { KernelQueryHandler } from '#src/datasource/query/kernel-query-handler.ts';
 import type { Queries } from '#src/datasource/query/queries.ts';
@@ -19,7 +19,6 @@ import { SessionWork } from '#src/notebook/work/session-work.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { ElementFiles } from '#src/workspace/files/element-files.ts';
 import type { WorkspaceFiles } from '#src/workspace/files/workspace-files.ts';
-import { adviceOnMissingModule } from '#src/workspace/packages/missing-module.ts';
 import { beginElementFileSweep } from './element-file-sweep.ts';
 import type { Ground } from './ground.ts';
 import type { Late } from './late-planes.ts';
@@ -42,22 +41,10 @@ export type NotebookPlane = ReturnType<typeof openNotebooks>;
 
 /** Opens the plane, one inner room of `src/notebook` after the other; `stack` takes ownership of its resources. */
 export function openNotebooks(ground: NotebookGround, late: Late, stack: AsyncDisposableStack) {
-  const { config, prerequisites, packages } = ground;
-  const { host } = prerequisites;
   const saved = openSaved(ground, late, stack);
   const { context, plane, sessionList } = openSessions(ground, saved, late, stack);
   const { actors, liveNotebooks, sessions, elementFiles } = context;
-  const requests = openRequests(context, {
-    files: saved.files,
-    streams: ground.streams.pageStreams,
-    host,
-    hint: (workspaceId, type, text) =>
-      limitBehindError(type, text, host.limits) ||
-      adviceOnMissingModule(type, text, {
-        mayInstall: config.packages,
-        has: (name) => packages.workspaces.has(workspaceId, name),
-      }),
-  });
+  const requests = openRequests(context, saved.files, ground);
   return { ...saved, plane, actors, liveNotebooks, sessions, sessionList, elementFiles, ...requests };
 }
 

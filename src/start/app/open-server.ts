@@ -49,7 +49,7 @@ export async function openServer(
       auth: identity.authenticator,
       durable: identity.durable,
       store,
-      idempotency: stack.use(new IdempotencyStore(store, { cluster })),
+      idempotency: stack.use(new IdempotencyStore(store, cluster)),
       phase,
       readOnly: config.readOnly,
       forwarding:

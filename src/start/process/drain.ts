@@ -4,6 +4,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RootLog } from '#src/base/log/log.ts';
+import { exitAtOnce } from '#src/base/os/exit.ts';
 import type { App } from '../app/app-interface.ts';
 
 /** The longest duration of a drain, counted from its actual start, and the additional time for each session with a kernel. */
@@ -19,16 +20,16 @@ export interface DrainOptions {
   readonly subject: 'server' | 'worker';
   /** How long the server still answers while `readyz` says that it is not ready. */
   readonly leavingMs: number;
-  /** Ends the process after a drain that took too long, because a thread may be in a call that never returns. */
-  readonly abandon: (code: number) => Promise<void>;
 }
 
 /**
  * Drains, within the time that fits the number of sessions. Resolves with whether everything was
  * stored; rejects when stopping failed. The process must end afterwards.
  */
-export async function drain(options: DrainOptions, signal: string): Promise<boolean> {
-  const { app, log, subject, leavingMs } = options;
+export async function drain(
+  { app, log, subject, leavingMs }: DrainOptions,
+  signal: string,
+): Promise<boolean> {
   const { sessions, runs, streams } = app.load();
   const deadlineMs = leavingMs + DRAIN_BASE_MS + sessions * DRAIN_MS_PER_SESSION;
   log.info({ signal, sessions, runs, streams, deadlineMs }, `the ${subject} drains`);
@@ -49,7 +50,7 @@ export async function drain(options: DrainOptions, signal: string): Promise<bool
     const stored = Promise.resolve(app.stored()).then(() => true);
     const isStored = await Promise.race([stored, pause(LAST_WRITE_MS, false)]);
     await end(isStored, `the ${subject} has stopped before all that it had begun`);
-    await options.abandon(isStored ? 0 : 1);
+    await exitAtOnce(isStored ? 0 : 1); // a thread may be in a call that never returns
     return isStored;
   };
   const finish = async () => {

@@ -4,7 +4,6 @@ import { unawaited } from '#src/base/async/unawaited.ts';
 import type { Secret } from '#src/base/caller/secret.ts';
 import type { Config } from '#src/base/config/config.ts';
 import type { RootLog } from '#src/base/log/log.ts';
-import { exitAtOnce } from '#src/base/os/exit.ts';
 import { notifyServiceManager } from '#src/base/os/service-notice.ts';
 import { awaitRequiredConfinement, openPrerequisites } from '../app/prerequisites.ts';
 import { announce, sayWhereKernelsRun } from './announce.ts';
@@ -50,10 +49,7 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
   const { warmedUp } = await import('./warm-up.ts');
   const warmed = warmedUp(app, { config, log, prerequisites, createApp });
   onSignals(['SIGTERM', 'SIGINT', 'SIGHUP'], options, (signal) =>
-    drain(
-      { app: warmed, log, subject: 'server', leavingMs: config.drainS * 1000, abandon: exitAtOnce },
-      signal,
-    ),
+    drain({ app: warmed, log, subject: 'server', leavingMs: config.drainS * 1000 }, signal),
   );
   await holdLocalhost(log, config.host, Number(new URL(app.url).port || HTTP_PORT));
   announce({ url: app.url, config, bootstrapped: app.bootstrapped });

@@ -1,7 +1,6 @@
 /** One of the processes that serve, below a primary. */
 
 import { VERSION } from '#src/base/install/version.ts';
-import { exitAtOnce } from '#src/base/os/exit.ts';
 import { dieWithParent } from '#src/base/os/prctl.ts';
 import { Peers } from '#src/cluster/peers/peers.ts';
 import { PrimaryLink, type ProcessChannel } from '#src/cluster/worker/primary-link.ts';
@@ -61,7 +60,7 @@ export async function serveAsWorker(options: ServeOptions, channel: ProcessChann
     const isReplaced = signal === OF_REPLACEMENT;
     if (isReplaced) app.retire();
     const leavingMs = isReplaced ? 0 : config.drainS * 1000;
-    drain({ app: warmed, log, subject: 'worker', leavingMs, abandon: exitAtOnce }, signal).then(
+    drain({ app: warmed, log, subject: 'worker', leavingMs }, signal).then(
       (isStored) => end(isStored ? 0 : 1),
       (error: unknown) => fail(`Stopping failed: ${error instanceof Error ? error.message : String(error)}`),
     );

@@ -19,15 +19,11 @@ export interface FileCount {
   readonly isComplete: boolean;
 }
 
-export interface FileCountOptions {
-  /** The most entries to count. */
-  readonly maxEntries: number;
-  /**
-   * Returns the file that the server writes under this name; it is not counted. Another file with this name is
-   * counted, because notebook code can give the name to anything.
-   */
-  readonly uploadOf: (name: string) => FileIdentity | undefined;
-}
+/**
+ * Returns the file that the server writes under this name, which is left out. Another file with the name counts: notebook code can
+ * give it to anything.
+ */
+type UploadOf = (name: string) => FileIdentity | undefined;
 
 /** Identifies a file, whatever its name is. */
 export interface FileIdentity {
@@ -42,21 +38,23 @@ const FILES_AT_ONCE = 16;
 const NAMES_AT_ONCE = 256;
 const SECTOR_BYTES = 512;
 
-/** Resolves with the count of `folder` and the folders in it. Takes ownership of `folder`. */
-export async function countFiles(folder: Folder, options: FileCountOptions): Promise<FileCount> {
-  const count = new Count(options);
+/** Resolves with the count of `folder` and the folders in it, up to `maxEntries`. Takes ownership of `folder`. */
+export async function countFiles(folder: Folder, maxEntries: number, uploadOf: UploadOf): Promise<FileCount> {
+  const count = new Count(maxEntries, uploadOf);
   await count.enter(folder, 1);
   return { bytes: Math.ceil(count.bytes), entries: count.entries, isComplete: count.isComplete };
 }
 
 class Count {
-  readonly #options: FileCountOptions;
+  readonly #maxEntries: number;
+  readonly #uploadOf: UploadOf;
   bytes = 0;
   entries = 0;
   isComplete = true;
 
-  constructor(options: FileCountOptions) {
-    this.#options = options;
+  constructor(maxEntries: number, uploadOf: UploadOf) {
+    this.#maxEntries = maxEntries;
+    this.#uploadOf = uploadOf;
   }
 
   async enter(opened: Folder, depth: number): Promise<void> {
@@ -71,7 +69,7 @@ class Count {
       if (isFolder) await this.#enterInto(folder, name, depth);
       else if (isFile) files.push(name);
       if (files.length === FILES_AT_ONCE) await count();
-      if (this.entries >= this.#options.maxEntries) {
+      if (this.entries >= this.#maxEntries) {
         this.isComplete = false;
         break;
       }
@@ -95,7 +93,7 @@ class Count {
   }
 
   async #isUpload(folder: Folder, name: string): Promise<boolean> {
-    const upload = this.#options.uploadOf(name);
+    const upload = this.#uploadOf(name);
     if (upload === undefined) return false;
     try {
       const { dev, ino } = await lstat(folder.at(name), { bigint: true });

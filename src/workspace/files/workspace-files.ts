@@ -262,10 +262,9 @@ export class WorkspaceFiles {
       if (isMissing(error)) return { bytes: 0, entries: 0, isComplete: true };
       throw error;
     }
-    return countFiles(folder, {
-      maxEntries: Math.max(MAX_COUNTED_ENTRIES, maxEntries + 1),
-      uploadOf: (name) => this.#uploads.get(name),
-    });
+    return countFiles(folder, Math.max(MAX_COUNTED_ENTRIES, maxEntries + 1), (name) =>
+      this.#uploads.get(name),
+    );
   }
 
   async #status(workspaceId: WorkspaceId, names: readonly string[], name: string) {

@@ -15,7 +15,7 @@ const log = { debug() {}, info() {}, warn() {}, error() {} };
 
 async function listening(t: TestContext) {
   const folder = temporaryDirectory(t);
-  const enrolled = await EnrolledNodes.open({ folder, write: writePrivateFile });
+  const enrolled = await EnrolledNodes.open(folder, writePrivateFile);
   const file = join(folder, 'secret');
   const isSecret = openNodeSecret({ file, authority: enrolled.digest, write: writePrivateFile });
   const check = { path: '/nowhere', text: '' };

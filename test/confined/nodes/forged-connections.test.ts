@@ -34,7 +34,7 @@ const someCertificate = (await makeAuthority()).cert;
 async function openNodes(t: TestContext, waitMs = 60_000) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-nodes-'));
   removeAfter(t, folder);
-  const enrolled = await EnrolledNodes.open({ folder, write: writePrivateFile });
+  const enrolled = await EnrolledNodes.open(folder, writePrivateFile);
   const arrivals = new KernelArrivals();
   const log: string[] = [];
   const note = (details: object, message: string) => void log.push(`${message} ${JSON.stringify(details)}`);

@@ -78,14 +78,11 @@ function resultOf(messages: readonly KernelMessage[]): { result: CodeResult; sto
   const results: CodeResult[] = [];
   let stored = 0;
   const document = { serialization: { app: { options: {} } } } as LiveNotebook['document'];
-  const plan = codeWork({
-    keep: false,
+  const store = { isFull: false, write: () => stored++ } as unknown as Store;
+  const call = { code: '', by: 'ada', keep: false, toolCallId: undefined, trace: undefined };
+  const plan = codeWork(store, call, {
     id: 'call',
-    runId: null,
-    trace: undefined,
-    code: '',
     live: { view: viewOf('a'), document } as LiveNotebook,
-    store: { isFull: false, write: () => stored++ } as unknown as Store,
     resolve: ({ result }) => results.push(result),
   });
   for (const message of messages) plan.follow(message);

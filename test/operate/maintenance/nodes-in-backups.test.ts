@@ -26,7 +26,7 @@ const listOf = (...names: string[]) => {
 
 function openNodes(dataDir: string, keyring: string): Promise<EnrolledNodes> {
   const unseal = (sealed: string, file: string) => openSealedAuthority(keyring, sealed, file);
-  return EnrolledNodes.open({ folder: join(dataDir, 'nodes'), write: writePrivateFile, unseal });
+  return EnrolledNodes.open(join(dataDir, 'nodes'), writePrivateFile, unseal);
 }
 
 test('a backup and its increments have the nodes and their authority, which only the keyring opens', async (t) => {

@@ -24,7 +24,7 @@ async function open(t: TestContext) {
   const { store } = await temporaryStore(t);
   const held: (number | undefined)[] = [];
   const clockOf = (startedAtMs: number) =>
-    new RetentionClock({ store, onHeld: (aheadMs) => held.push(aheadMs), startedAtMs });
+    new RetentionClock(store, (aheadMs) => held.push(aheadMs), startedAtMs);
   return { store, held, clockOf };
 }
 

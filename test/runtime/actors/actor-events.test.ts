@@ -16,18 +16,19 @@ const MAX_FRAME_BYTES = 600;
 const GAP_MS = 100;
 const COUNTS_GAP_MS = 1_000;
 
+/** How long a stream stays without followers. */
+const LINGER_MS = 30_000;
+
+const makeStream = () =>
+  new PublishedStream<ActorStreamEnvelope>({
+    replayed: { type: 'actors.replayed', data: {} },
+    resync: (reason) => ({ type: 'actors.resync-required', data: { reason } }),
+  });
+
 async function startEvents(t: TestContext) {
   const { store } = await temporaryStore(t);
   const boxes = startBoxes(t, store);
-  const events = new ActorEvents({
-    runtime: boxes.runtime,
-    durable: () => store.durable(),
-    makeStream: () =>
-      new PublishedStream<ActorStreamEnvelope>({
-        replayed: { type: 'actors.replayed', data: {} },
-        resync: (reason) => ({ type: 'actors.resync-required', data: { reason } }),
-      }),
-  });
+  const events = new ActorEvents({ runtime: boxes.runtime, store }, makeStream, undefined);
   t.after(() => events[Symbol.dispose]());
   const follow = async (choice: Partial<FollowActors> = {}) => {
     const sink = new RecordingSink();
@@ -142,21 +143,16 @@ test('when an actor leaves memory and comes back, its later events follow the ev
 test('actors are no longer watched some time after the last follower has left', async (t) => {
   const { store } = await temporaryStore(t);
   const { runtime, actors } = startBoxes(t, store);
-  const events = new ActorEvents({
-    runtime,
-    durable: () => undefined,
-    makeStream: () =>
-      new PublishedStream<ActorStreamEnvelope>({
-        replayed: { type: 'actors.replayed', data: {} },
-        resync: (reason) => ({ type: 'actors.resync-required', data: { reason } }),
-      }),
-    lingerMs: 1,
-  });
+  const events = new ActorEvents({ runtime, store }, makeStream, undefined);
   actors.spawn(box('a'), { id: 'a' });
   assert.equal(runtime.watch.isWatched, false);
   const attach = await events.follow(WORKSPACE, { moves: true, lastEventId: '' });
   const subscription = attach(new RecordingSink());
   assert.equal(runtime.watch.isWatched, true);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
   subscription.close();
-  await eventually('nobody watches', () => !runtime.watch.isWatched);
+  t.mock.timers.tick(LINGER_MS - 1);
+  assert.equal(runtime.watch.isWatched, true);
+  t.mock.timers.tick(1);
+  assert.equal(runtime.watch.isWatched, false);
 });

@@ -29,9 +29,7 @@ test('a folder that cannot be read makes a count incomplete, so hiding files doe
   for (const folder of ['seen', 'hidden']) writeFileSync(join(root, folder, 'file'), Buffer.alloc(8192));
   if (process.geteuid?.() === 0) for (const path of [root, hidden]) chownSync(path, NOBODY, NOBODY);
   const count = () =>
-    asOrdinaryUser(async () =>
-      countFiles(await Folder.open(root, []), { maxEntries: 100, uploadOf: () => undefined }),
-    );
+    asOrdinaryUser(async () => countFiles(await Folder.open(root, []), 100, () => undefined));
   const all = await count();
   assert.deepEqual([all.entries, all.isComplete], [4, true]);
   for (const mode of [0o000, 0o300]) {
@@ -53,7 +51,7 @@ test('only the file of an upload is left out of a count, and nothing else that h
   mkdirSync(join(root, 'folder', name));
   writeFileSync(join(root, 'folder', name, 'hidden'), Buffer.alloc(8192));
   const uploadOf = (given: string) => (given === name ? { dev, ino } : undefined);
-  const count = await countFiles(await Folder.open(root, []), { maxEntries: 100, uploadOf });
+  const count = await countFiles(await Folder.open(root, []), 100, uploadOf);
   assert.deepEqual(
     [count.entries, count.bytes],
     [5, 2 * 8192],

@@ -25,7 +25,6 @@ export interface LocalModelOptions {
   /** The memory limit of the process. Null: no limit. */
   readonly memoryBytes: number | null;
   readonly log: Pick<KernelLog, 'info' | 'warn'>;
-  readonly startTimeoutMs?: number;
 }
 
 /** The address of a loaded model. */
@@ -93,13 +92,13 @@ export class LocalModelProcess implements Disposable {
 
   /** Starts the child. Resolves when the model is loaded, rejects when the child ends before that. */
   #load(apiKey: string, folder: string, socketPath: string): Promise<void> {
-    const { host, startTimeoutMs = START_TIMEOUT_MS } = this.#options;
+    const { host } = this.#options;
     return new Promise((resolve, reject) => {
       let why: string | undefined;
       const timeout = setTimeout(() => {
-        why = `it was not loaded within ${startTimeoutMs / 1000} s`;
+        why = `it was not loaded within ${START_TIMEOUT_MS / 1000} s`;
         child.kill();
-      }, startTimeoutMs);
+      }, START_TIMEOUT_MS);
       const child: ConfinedChild = host.startChild(
         (confinement) => this.#request(confinement, folder, socketPath),
         {

@@ -13,14 +13,11 @@ export const MAX_CALL_BYTES = 64 * 2 ** 20;
  */
 export const MAX_CALLS = 256;
 
-export interface CallWindowPorts {
-  readonly sender: Pick<FrameSender, 'queuedBytes' | 'sendCounted'>;
-  /** Stops reading from the kernel, or continues. */
-  readonly hold: (isHeld: boolean) => void;
-}
+type CallSender = Pick<FrameSender, 'queuedBytes' | 'sendCounted'>;
 
 export class CallWindow {
-  readonly #ports: CallWindowPorts;
+  readonly #sender: CallSender;
+  readonly #hold: (isHeld: boolean) => void;
   /** The sizes of the questions, by the numbers of their calls, which the kernel chooses and may repeat. */
   readonly #calls = new Map<number, number[]>();
   #count = 0;
@@ -28,8 +25,10 @@ export class CallWindow {
   #isHeld = false;
   #isWidened = false;
 
-  constructor(ports: CallWindowPorts) {
-    this.#ports = ports;
+  /** `hold` stops reading from the kernel, or continues. */
+  constructor(sender: CallSender, hold: (isHeld: boolean) => void) {
+    this.#sender = sender;
+    this.#hold = hold;
   }
 
   /** The bytes of questions that are not answered. */
@@ -60,7 +59,7 @@ export class CallWindow {
       this.#questionBytes -= bytes;
       if (sizes?.length === 0) this.#calls.delete(id);
     }
-    this.#ports.sender.sendCounted(frame);
+    this.#sender.sendCounted(frame);
     this.settle();
   }
 
@@ -78,9 +77,9 @@ export class CallWindow {
     const factor = this.#isWidened ? 2 : 1;
     const isFull =
       this.#count >= MAX_CALLS * factor ||
-      this.#questionBytes + this.#ports.sender.queuedBytes > MAX_CALL_BYTES * factor;
+      this.#questionBytes + this.#sender.queuedBytes > MAX_CALL_BYTES * factor;
     if (isFull === this.#isHeld) return;
     this.#isHeld = isFull;
-    this.#ports.hold(isFull);
+    this.#hold(isFull);
   }
 }

@@ -114,7 +114,7 @@ export class KernelProcess implements Kernel {
     const { sender } = this.#child;
     this.#work = new BusyReport((isBusy) => this.#child.setBusy(isBusy));
     this.#commands = new CommandSlot({ sender, signal: () => this.#child.signal('SIGINT') });
-    this.#calls = new CallWindow({ sender, hold: (isHeld) => this.#child.hold(isHeld) });
+    this.#calls = new CallWindow(sender, (isHeld) => this.#child.hold(isHeld));
     sender.onDrained = () => {
       this.#calls.settle();
       this.#sendWaiting();
