@@ -47,7 +47,7 @@ export async function seed(path: string, stock: Stock): Promise<Stored> {
   });
   try {
     const identity = new Identity(store);
-    await bootstrap({ identity, dataDir: path, token: new Secret(TOKEN), workspaceId: WORKSPACE });
+    await bootstrap(identity, path, { token: new Secret(TOKEN), workspaceId: WORKSPACE });
     return await fill(store, stock);
   } finally {
     await store[Symbol.asyncDispose]();

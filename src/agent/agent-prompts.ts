@@ -105,9 +105,8 @@ export class AgentPrompts {
     });
     mend(conversation, runId);
     const turn = new PromptTurn(this.#context, this.#modelUse, {
-      runId,
+      run: { runId, trace },
       userId: caller.userId,
-      trace,
       conversation,
       model,
       system,

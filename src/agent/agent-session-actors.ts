@@ -53,7 +53,7 @@ export class AgentActors {
         },
       }),
     });
-    this.plane = new SessionPlane({ actors: this.actors, live: conversations, runs, runKind: 'agent' });
+    this.plane = new SessionPlane(runs, { actors: this.actors, live: conversations, runKind: 'agent' });
     this.actors.on((session, notice, committed) => {
       if (notice.type !== 'session.status' || notice.status === 'busy') return;
       // The conversation may have no followers left, and its prompt is over.

@@ -8,6 +8,7 @@ import { newId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { AgentEntry, EntryPart, PromptOutcome } from '#src/contract/wire/agent.ts';
 import type { Envelope } from '#src/contract/wire/events.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { SessionStream } from '#src/runtime/events/session-stream.ts';
 import { piecesOfText } from '#src/runtime/sessions/event-size.ts';
 import { type Asset, putAsset } from '#storage/records/assets.ts';
@@ -46,8 +47,7 @@ export interface NewEntry {
 
 export interface LiveConversationOptions {
   readonly store: Store;
-  readonly workspaceId: WorkspaceId;
-  readonly sessionId: SessionId;
+  readonly session: ActorId;
   readonly stream: SessionStream;
   /** Called when its stream has no users any more. */
   readonly onUnused: () => void;
@@ -77,7 +77,9 @@ export class LiveConversation {
   #draft: Draft | undefined;
 
   constructor(options: LiveConversationOptions) {
-    const { store, workspaceId, sessionId, stream, onUnused, entries, outcomeOf } = options;
+    const { store, session, stream, onUnused, entries, outcomeOf } = options;
+    const { workspaceId } = session;
+    const sessionId = session.id as SessionId;
     this.#stopListening = stream.onUnused(onUnused);
     this.#store = store;
     this.workspaceId = workspaceId;

@@ -1,6 +1,5 @@
 import { inSlices } from '#src/base/async/slices.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
-import type { SessionId } from '#src/base/ids.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { SessionStream } from '#src/runtime/events/session-stream.ts';
 import { LiveSessions, type OwnsSession, type StreamMaker } from '#src/runtime/sessions/live-sessions.ts';
@@ -127,13 +126,11 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
 
   #make(session: ActorId, stream: SessionStream, entries?: readonly StoredEntry[]): LiveConversation {
     const { store, outcomeOf } = this.#options;
-    const { workspaceId } = session;
-    const sessionId = session.id as SessionId;
     const known = entries === undefined ? {} : { entries };
     const onUnused = () => this.release(session);
     // A caller that only reads the conversation does not keep it in memory.
     if (this.#read?.isHeld === true) setTimeout(onUnused, PREPARED_MS).unref();
     else setImmediate(onUnused);
-    return new LiveConversation({ store, workspaceId, sessionId, stream, onUnused, outcomeOf, ...known });
+    return new LiveConversation({ store, session, stream, onUnused, outcomeOf, ...known });
   }
 }

@@ -13,10 +13,11 @@ import type { Failure } from '#src/base/errors/errors.ts';
 import { invariant } from '#src/base/errors/invariant.ts';
 import { faultPoint } from '#src/base/fault-points.ts';
 import { type AssetId, newId, type RunId } from '#src/base/ids.ts';
-import { type TraceContext, traceparentOf } from '#src/base/tracing/trace-context.ts';
+import { traceparentOf } from '#src/base/tracing/trace-context.ts';
 import type { Attributes, Span } from '#src/base/tracing/tracer.ts';
 import type { AgentEntry, PromptOutcome, ShownImage, ToolCallPart } from '#src/contract/wire/agent.ts';
 import type { TokenUsage } from '#src/contract/wire/run.ts';
+import type { BegunRun } from '#src/runtime/runs/run-repository.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { type Asset, readAsset } from '#storage/records/assets.ts';
 import { compact } from './compaction.ts';
@@ -36,7 +37,7 @@ import { TurnWarnings } from './turn-warnings.ts';
 import { withoutWithdrawn } from './withdrawn-prompts.ts';
 
 export interface PromptTurnOptions {
-  readonly runId: RunId;
+  readonly run: Omit<BegunRun, 'json'>;
   /** The user who asks. Their sums of tokens get the calls. */
   readonly userId: string;
   readonly conversation: LiveConversation;
@@ -44,8 +45,6 @@ export interface PromptTurnOptions {
   readonly system: string;
   /** Called once, with the first step. */
   readonly openToolbox: () => Promise<Toolbox<PromptCall>>;
-  /** The trace of the run. */
-  readonly trace: TraceContext | undefined;
 }
 
 export type StepReport =
@@ -90,7 +89,7 @@ export class PromptTurn {
     this.#context = context;
     this.#modelUse = modelUse;
     this.#options = options;
-    this.runId = options.runId;
+    this.runId = options.run.runId;
   }
 
   /** Stores the prompt; called once, before everything else. */
@@ -174,7 +173,7 @@ export class PromptTurn {
                 callId: call.callId,
                 runId: this.runId,
                 signal,
-                trace: span?.context ?? this.#options.trace,
+                trace: span?.context ?? this.#options.run.trace,
               })
             : { status: 'failed', text: `The call of ${call.name} was not carried out: ${wrong}.` };
         faultPoint('tool.ran');
@@ -217,11 +216,12 @@ export class PromptTurn {
   }
 
   get #traceparent(): string | undefined {
-    return this.#options.trace && traceparentOf(this.#options.trace);
+    const { trace } = this.#options.run;
+    return trace && traceparentOf(trace);
   }
 
   #startSpan(name: string, kind: 'client' | 'internal', attributes: Attributes): Span | undefined {
-    const { trace: parent } = this.#options;
+    const { trace: parent } = this.#options.run;
     const { tracer } = this.#context;
     return parent === undefined ? undefined : tracer?.start(name, { kind, parent, attributes });
   }

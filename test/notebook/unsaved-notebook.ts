@@ -11,8 +11,7 @@ export function openUnsavedNotebook(
   const stream = new SessionStream({ sessionId, ...options });
   const cells = Object.entries(codes).map(([cell_id, code]) => ({ cell_id, code, options: {} }));
   const live = new LiveNotebook({
-    workspaceId: 'ws_1' as WorkspaceId,
-    sessionId,
+    session: { workspaceId: 'ws_1' as WorkspaceId, id: sessionId },
     saved: {
       document: {
         id: 'nb_1' as NotebookId,

@@ -13,6 +13,7 @@ import type { CellEdits, Kernel } from '#src/confined/processes/kernel/kernel.ts
 import type { BridgeDone, DocumentChange, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import type { Envelope } from '#src/contract/wire/events.ts';
 import type { SessionMode, Startup } from '#src/contract/wire/session.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { SessionStream } from '#src/runtime/events/session-stream.ts';
 import { holdContent } from '#src/runtime/runs/output-content.ts';
 import { savedAgain } from '../saved/cells-json.ts';
@@ -65,8 +66,7 @@ export interface NotebookFollower {
 }
 
 export interface LiveNotebookOptions {
-  readonly workspaceId: WorkspaceId;
-  readonly sessionId: SessionId;
+  readonly session: ActorId;
   readonly saved: SavedState;
   readonly stream: SessionStream;
   /** Saves the document in this turn's commit and returns it with its new `updatedAt`. */
@@ -105,8 +105,8 @@ export class LiveNotebook {
   #notes: readonly string[] = [];
 
   constructor(options: LiveNotebookOptions) {
-    this.workspaceId = options.workspaceId;
-    this.sessionId = options.sessionId;
+    this.workspaceId = options.session.workspaceId;
+    this.sessionId = options.session.id as SessionId;
     this.stream = options.stream;
     this.#save = options.save;
     this.#committed = options.committed;

@@ -1,5 +1,4 @@
 import { atOnce, inSlices } from '#src/base/async/slices.ts';
-import type { SessionId } from '#src/base/ids.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { SessionStream } from '#src/runtime/events/session-stream.ts';
 import { LiveSessions, type OwnsSession, type StreamMaker } from '#src/runtime/sessions/live-sessions.ts';
@@ -76,8 +75,7 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
     this.#read.delete(keyOf({ workspaceId, id }));
     this.#onLoad({ workspaceId, id });
     return new LiveNotebook({
-      workspaceId,
-      sessionId: id as SessionId,
+      session: { workspaceId, id },
       saved,
       stream,
       save: (change) => this.#notebooks.save(workspaceId, change),

@@ -228,8 +228,7 @@ export class Executions {
       metadata,
     });
     const plan = runWork(this.#context, {
-      runId,
-      trace,
+      run: { runId, trace },
       cellIds,
       ownCodes: isDetached ? codesIn(changes) : undefined,
       configured: changes.flatMap(({ cellId, config }) => (config === undefined ? [] : cellId)),

@@ -60,7 +60,7 @@ export class SessionActors {
       }),
     });
     const { liveNotebooks: live, runs } = context;
-    this.plane = new SessionPlane({ actors: this.actors, live, runs, runKind: 'notebook' });
+    this.plane = new SessionPlane(runs, { actors: this.actors, live, runKind: 'notebook' });
   }
 
   #provideMachine() {

@@ -1,8 +1,8 @@
-import type { RunId } from '#src/base/ids.ts';
-import { type TraceContext, traceparentOf } from '#src/base/tracing/trace-context.ts';
+import { traceparentOf } from '#src/base/tracing/trace-context.ts';
 import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';
 import type { CacheMode, RunOutput } from '#src/contract/wire/run.ts';
 import { OutputShelf } from '#src/runtime/runs/run-output.ts';
+import type { BegunRun } from '#src/runtime/runs/run-repository.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import type { LiveNotebook } from '../open/live-notebook.ts';
 import type { WorkPlan } from '../open/work-plan.ts';
@@ -13,9 +13,7 @@ import { PrintedWatch } from './printed-watch.ts';
 import { type ErrorHint, RunRecorder } from './run-recorder.ts';
 
 export interface RunWorkOptions {
-  readonly runId: RunId;
-  /** The trace of the run. */
-  readonly trace: TraceContext | undefined;
+  readonly run: Omit<BegunRun, 'json'>;
   readonly cellIds: readonly string[];
   /** The codes that these cells run with in place of their present ones; undefined when there are none. */
   readonly ownCodes?: ReadonlyMap<string, string> | undefined;
@@ -47,7 +45,8 @@ const LOST_OUTPUT: RunOutput = {
  * before its kernel gets a command. Its end writes the run's record and the last outputs of the cells that ran.
  */
 export function runWork({ runs, store, log }: RunPlaneContext, options: RunWorkOptions): WorkPlan {
-  const { runId, trace, cellIds, configured, cacheMode, skipsBroken, live, hint } = options;
+  const { runId, trace } = options.run;
+  const { cellIds, configured, cacheMode, skipsBroken, live, hint } = options;
   const { waitsForCommit, ownCodes } = options;
   const recorder = new RunRecorder(cellIds, cacheMode !== 'no-store', hint);
   recorder.skipsBroken = skipsBroken;

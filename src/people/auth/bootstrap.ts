@@ -20,11 +20,8 @@ import { putWorkspace } from './workspaces.ts';
 
 const FIRST_USER = 'owner';
 
-export interface BootstrapOptions {
-  readonly identity: Identity;
-  /** The path of `bootstrap.json`. */
-  readonly dataDir: string;
-  /** Chosen by the operator. Generated when absent. */
+/** The access that the operator has chosen. Absent parts are generated. */
+export interface ChosenAccess {
   readonly token?: Secret | undefined;
   readonly workspaceId?: string | undefined;
 }
@@ -47,9 +44,15 @@ interface Credentials {
   readonly token: Secret;
 }
 
-/** Creates the first workspace, owner and token of an empty store. Resolves once they are on disk. Idempotent. */
-export async function bootstrap(options: BootstrapOptions): Promise<Bootstrapped> {
-  const { identity, dataDir, token, workspaceId } = options;
+/**
+ * Creates the first workspace, owner and token of an empty store. Generated ones are written to `bootstrap.json` in `dataDir`.
+ * Resolves once they are on disk. Idempotent.
+ */
+export async function bootstrap(
+  identity: Identity,
+  dataDir: string,
+  { token, workspaceId }: ChosenAccess,
+): Promise<Bootstrapped> {
   const { store } = identity;
   // Only the key is looked up, because even a damaged bootstrap record shows an earlier start.
   if (store.has(bootstrapRecord, SYSTEM)) {

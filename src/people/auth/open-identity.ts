@@ -78,7 +78,7 @@ export async function openIdentity(context: IdentityContext, dataDir: string): P
   const bootstrapped: Bootstrapped =
     cluster.size > 1
       ? { kind: 'existing', ignored: false }
-      : await bootstrap({ identity, dataDir, token: bootstrapToken, workspaceId: bootstrapWorkspace });
+      : await bootstrap(identity, dataDir, { token: bootstrapToken, workspaceId: bootstrapWorkspace });
   const authenticator = new Authenticator(identity);
   const workspaces = new Workspaces(identity);
   const members = new Members(identity);

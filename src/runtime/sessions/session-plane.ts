@@ -23,7 +23,6 @@ export interface AnySessionActors {
 export interface SessionPlaneOptions<Live extends LiveSession> {
   readonly actors: AnySessionActors;
   readonly live: LiveSessions<Live>;
-  readonly runs: RunRepository;
   /** The kind of run that these sessions have. */
   readonly runKind: RunKind;
 }
@@ -41,11 +40,13 @@ export interface StreamRequest {
  * the plane of its kind.
  */
 export class SessionPlane<Live extends LiveSession> {
+  readonly #runs: RunRepository;
   readonly #options: SessionPlaneOptions<Live>;
 
-  constructor(options: SessionPlaneOptions<Live>) {
+  constructor(runs: RunRepository, options: SessionPlaneOptions<Live>) {
+    this.#runs = runs;
     this.#options = options;
-    const { actors, live, runs, runKind } = options;
+    const { actors, live, runKind } = options;
     actors.on((session, notice, committed) => this.#publish(session, notice, committed));
     runs.actors.on(({ workspaceId }, { kind, sessionId, runId, status, error }, committed) => {
       if (kind !== runKind) return;
@@ -73,8 +74,8 @@ export class SessionPlane<Live extends LiveSession> {
    * missed the run's end.
    */
   latestRunStatus({ workspaceId, id }: ActorId): Envelope<'run-status'> | undefined {
-    const { runs, runKind } = this.#options;
-    const run = runs.reader.latest(workspaceId, id, runKind);
+    const { runKind } = this.#options;
+    const run = this.#runs.reader.latest(workspaceId, id, runKind);
     if (run === undefined) return undefined;
     const event = runStatusEvent(id, run, run.finishedAt ?? run.createdAt);
     return run.stale === true ? { ...event, data: { ...event.data, stale: true } } : event;

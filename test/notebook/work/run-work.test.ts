@@ -25,8 +25,7 @@ test('a run ends even if its output cannot be assembled, and the log has the rea
     log: { error: (details: unknown) => logged.push(details) },
   });
   const plan = runWork(context, {
-    runId: 'run_1' as RunId,
-    trace: undefined,
+    run: { runId: 'run_1' as RunId, trace: undefined },
     cellIds: ['a'],
     configured: [],
     cacheMode: 'default',
@@ -58,8 +57,7 @@ test('a run and the work of an agent execute the code and the settings of the ti
     log: { error: () => undefined },
   });
   const run = runWork(context, {
-    runId: 'run_1' as RunId,
-    trace: undefined,
+    run: { runId: 'run_1' as RunId, trace: undefined },
     cellIds: ['a', 'b'],
     configured: ['b', 'c'],
     cacheMode: 'default',

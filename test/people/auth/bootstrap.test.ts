@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Secret } from '#src/base/caller/secret.ts';
 import { Authenticator } from '#src/people/auth/authenticator.ts';
-import { type BootstrapOptions, bootstrap } from '#src/people/auth/bootstrap.ts';
+import { bootstrap, type ChosenAccess } from '#src/people/auth/bootstrap.ts';
 import { Identity } from '#src/people/auth/identity.ts';
 import { tokenHash } from '#src/people/auth/token-secret.ts';
 import { SYSTEM } from '#storage/keys.ts';
@@ -14,10 +14,10 @@ import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 import { openTestStore } from './identity-fixture.ts';
 
 /** Starts on `dataDir` as a server does, and stops again. */
-async function start(dataDir: string, chosen: Omit<BootstrapOptions, 'identity' | 'dataDir'> = {}) {
+async function start(dataDir: string, chosen: ChosenAccess = {}) {
   await using store = await openTestStore(dataDir);
   const identity = new Identity(store);
-  const result = await bootstrap({ identity, dataDir, ...chosen });
+  const result = await bootstrap(identity, dataDir, chosen);
   return result;
 }
 
@@ -127,7 +127,7 @@ test('an incomplete file is replaced', async (t) => {
 test('the file is on disk before the store counts as initialised', async (t) => {
   const { dataDir } = startWithout(t);
   await using store = await openTestStore(dataDir);
-  const started = bootstrap({ identity: new Identity(store), dataDir });
+  const started = bootstrap(new Identity(store), dataDir, {});
   // Called synchronously: the record is written, but nothing is committed yet.
   const { accessToken } = readBootstrapFile(dataDir);
   const result = await started;

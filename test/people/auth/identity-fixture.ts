@@ -37,7 +37,7 @@ export async function openIdentity(t: TestContext) {
   t.after(() => store[Symbol.asyncDispose]());
   const clock: Clock = { ms: START_MS };
   const identity = new Identity(store, () => clock.ms);
-  await bootstrap({ identity, dataDir, token: new Secret(BOOTSTRAP_TOKEN), workspaceId: 'home' });
+  await bootstrap(identity, dataDir, { token: new Secret(BOOTSTRAP_TOKEN), workspaceId: 'home' });
   const authenticator = new Authenticator(identity);
   const tokens = new AccessTokens(identity);
   const members = new Members(identity);
