@@ -73,5 +73,5 @@ async function explanation(
 function lineOf({ seed, digest, counts, simulatedMs, realMs }: SimulationReport): string {
   const of = (what: string) => `${counts.get(what) ?? 0} ${what}`;
   const life = `${(simulatedMs / 1000).toFixed(0)} simulated seconds in ${(realMs / 1000).toFixed(1)} s`;
-  return `seed ${seed}: ${digest}, ${life}, ${of('operations')}, ${of('events')}, ${of('kernels')}, ${of('crashes')}`;
+  return `seed ${seed}: ${digest}, ${life}, ${of('operations')}, ${of('events')}, ${of('kernels')}, ${of('crashes')}${counts.has('killed workers') ? `, ${of('killed workers')}` : ''}`;
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { serverOf } from './http/uws.ts';
 import type { SimulatedZygote } from './kernel/simulated-zygote.ts';
 import { aside, beginLife, GRAPH } from './simulated-process.ts';
-import { SimulatedServer } from './simulated-server.ts';
+import { HOST_LOST, SimulatedServer } from './simulated-server.ts';
 import { runWorkersWith, type WorkerChannel } from './stand-ins/cluster.ts';
 import { sendSignal } from './stand-ins/processes.ts';
 import { zygotesOf } from './stand-ins/zygote-process.ts';
@@ -20,6 +20,9 @@ const WORKER_ENDED = 'a worker has ended; others take over its slots';
 const NOT_IN_ORDER = 'a worker that was being replaced did not stop in order';
 const NOT_REPLACED = 'no other worker could start; this one goes on';
 
+const MAX_STARTS_KILLED = 3;
+const STEP_MS = 10;
+
 type Options = Parameters<typeof import('#src/start/process/serve-as-worker.ts').serveAsWorker>[0];
 
 export class SimulatedCluster extends SimulatedServer {
@@ -29,8 +32,12 @@ export class SimulatedCluster extends SimulatedServer {
   /** Stands for the set of living processes: another one as soon as one of them ends. */
   #era: Life = { name: 'before', isOver: false };
   #workers: Life[] = [];
-  /** Workers that were killed, or told to end, and whose end the primary may log. */
+  /** Workers that were killed, or ended with a fault, and whose end the primary has not logged yet. */
   #killed = 0;
+  #wasKilled = false;
+  /** Workers that were killed before they served. */
+  #startsKilled = 0;
+  #aim: 'worker' | 'server' = 'server';
   #ended: (() => void) | undefined;
 
   constructor(folder: string, workers: number, settings: Readonly<Record<string, string>> = {}) {
@@ -65,7 +72,10 @@ export class SimulatedCluster extends SimulatedServer {
     const life: Life = { name: `primary ${++this.#lives}`, graph: '0', isOver: false };
     this.#primary = life;
     this.isBroken = false;
+    this.killedHosts = 0;
     this.#killed = 0;
+    this.#wasKilled = false;
+    this.#startsKilled = 0;
     this.#workers = [];
     this.#beginEra();
     rmSync(join(this.folder, 'store'), { recursive: true, force: true }); // its records are on the disk of the world
@@ -101,18 +111,51 @@ export class SimulatedCluster extends SimulatedServer {
     this.#endAll();
   }
 
-  /** Kills one worker, if one lives. */
-  killWorker(): void {
-    const living = this.#workers.filter(({ isOver }) => !isOver);
-    if (living.length === 0) return;
-    this.#killOne(this.world.ofFate.pick(living));
+  /** Has misfortunes befall one worker, or the whole server from now on. */
+  aim(at: 'worker' | 'server'): this {
+    this.#aim = at;
+    return this;
   }
 
-  #killOne(worker: Life): void {
-    this.world.trace.add('kill', worker.name);
+  /** Kills one worker, if one lives. */
+  killWorker(): void {
+    this.killFor(this.victim());
+  }
+
+  /** A primary gives up when too many workers end before they serve, so workers are seldom killed at their start. */
+  protected override victim(): Life {
+    const { ofFate } = this.world;
+    const isYoung = this.#startsKilled < MAX_STARTS_KILLED && ofFate.is(0.2);
+    const victims = this.#workers.filter((life) => isYoung || serverOf(life) !== undefined);
+    return victims.length === 0 ? OUTSIDE : ofFate.pick(victims);
+  }
+
+  protected override killFor(life: Life): void {
+    if (this.#aim === 'server' || life === this.#primary) {
+      this.kill();
+      return;
+    }
+    if (life.isOver || !this.#workers.includes(life)) return;
+    if (serverOf(life) === undefined) this.#startsKilled++;
+    this.world.trace.add('kill', life.name);
     this.world.count('killed workers');
     this.#killed++;
-    this.world.end(worker);
+    this.#wasKilled = true;
+    this.world.end(life);
+  }
+
+  override async breakDisk(mostMs: number): Promise<void> {
+    await super.breakDisk(mostMs);
+    this.isBroken = false; // the worker whose commit has failed has ended
+  }
+
+  /** Resolves when all workers serve, or at the latest after `mostMs`. */
+  async complete(mostMs: number): Promise<void> {
+    const untilMs = this.world.nowMs + mostMs;
+    const isComplete = () =>
+      this.#workers.filter((life) => serverOf(life)?.isListening === true).length === this.#size;
+    while (this.up !== undefined && !isComplete() && this.world.nowMs < untilMs)
+      await this.world.sleep(STEP_MS);
   }
 
   /** Replaces the workers one after the other. */
@@ -120,7 +163,6 @@ export class SimulatedCluster extends SimulatedServer {
     if (this.up === undefined) return;
     this.world.trace.add('life', `${this.#lives} reloads`);
     this.world.count('reloads');
-    this.#killed += this.#size; // a replaced worker that is killed meanwhile is logged
     sendSignal(this.#primary, 'SIGHUP');
   }
 
@@ -129,14 +171,14 @@ export class SimulatedCluster extends SimulatedServer {
     this.world.trace.add('life', `${this.#lives} drains`);
     this.world.count('drains');
     await new Promise<void>((resolve) => {
-      this.#ended = resolve;
+      this.#ended = () => void this.world.after(0, resolve, OUTSIDE); // it is called in the life that ends
       sendSignal(this.#primary, 'SIGTERM');
     });
   }
 
   #beginEra(): void {
     this.#era.isOver = true;
-    this.#era = { name: `era of life ${this.#lives}`, isOver: false };
+    this.#era = { name: `era of life ${this.#lives}`, sinceMs: this.world.nowMs, isOver: false };
     if (this.up !== undefined) this.up = this.#era;
   }
 
@@ -222,7 +264,9 @@ export class SimulatedCluster extends SimulatedServer {
   }
 
   protected override expects(message: string, fields: Readonly<Record<string, unknown>>): boolean {
-    if ([WORKER_ENDED, NOT_IN_ORDER, NOT_REPLACED].includes(message)) return this.#killed-- > 0;
+    if (message === HOST_LOST) return this.killedHosts > 0; // every worker logs it
+    if (message === NOT_REPLACED) return this.#wasKilled;
+    if (message === WORKER_ENDED || message === NOT_IN_ORDER) return this.#killed-- > 0;
     return super.expects(message, fields);
   }
 }

@@ -9,7 +9,7 @@ import { type Life, OUTSIDE, type World, world } from './world/world.ts';
 
 export const TOKEN = 'token-of-the-owner-of-everything';
 export const WORKSPACE = 'ws_home';
-const HOST_LOST = 'the kernel host has ended and is started again';
+export const HOST_LOST = 'the kernel host has ended and is started again';
 const UWS = 'uws.cjs';
 const STEP_MS = 10;
 /** How many moments pass at most before a crash at one of them. */
@@ -30,7 +30,7 @@ export abstract class SimulatedServer {
   readonly #settings: Readonly<Record<string, string>>;
   readonly #connections = new Set<Connection>();
   /** How many kernel hosts were killed whose loss the server has not logged yet. */
-  #killedHosts = 0;
+  protected killedHosts = 0;
   /** Whether the disk was broken in this life. */
   protected isBroken = false;
   /** The life that serves; undefined while none does. */
@@ -113,59 +113,75 @@ export abstract class SimulatedServer {
   }
 
   /** Kills the server at the edge of its next commit, or after `mostMs` when it commits nothing. */
-  async killAtCommit(mostMs: number): Promise<void> {
-    const disk = diskOf(this.world);
-    const { life } = this;
-    await new Promise<void>((resolve) => {
-      const kill = () => {
+  killAtCommit(mostMs: number): Promise<void> {
+    return this.#killAt(mostMs, (kill) => {
+      const disk = diskOf(this.world);
+      disk.atNextCommit = (life) => {
         disk.atNextCommit = undefined;
-        tooLate.isCancelled = true;
-        if (!life.isOver) this.kill();
-        resolve();
+        kill(life);
       };
-      disk.atNextCommit = kill;
-      const tooLate = this.world.after(mostMs, kill, OUTSIDE);
+      return () => {
+        disk.atNextCommit = undefined;
+      };
     });
   }
 
   /** Kills the server while a commit is under way and it says something to a client, or after `mostMs`. */
-  async killAtReply(mostMs: number): Promise<void> {
-    const disk = diskOf(this.world);
-    const { life } = this;
-    await new Promise<void>((resolve) => {
-      const kill = () => {
-        this.world.atReply = undefined;
-        tooLate.isCancelled = true;
-        if (!life.isOver) this.kill();
-        resolve();
-      };
+  killAtReply(mostMs: number): Promise<void> {
+    return this.#killAt(mostMs, (kill) => {
       this.world.atReply = () => {
-        if (!disk.isCommitting || this.world.ofFate.is(0.5)) return;
+        if (!diskOf(this.world).isCommitting || this.world.ofFate.is(0.5)) return;
         this.world.atReply = undefined;
-        this.world.after(this.world.ofFate.next() * 0.2, kill, OUTSIDE);
+        const { life } = this.world;
+        this.world.after(this.world.ofFate.next() * 0.2, () => kill(life), OUTSIDE);
       };
-      const tooLate = this.world.after(mostMs, kill, OUTSIDE);
+      return () => {
+        this.world.atReply = undefined;
+      };
     });
   }
 
   /** Kills the server at one of the next moments that `faultPoint` names, or after `mostMs`. */
   async killAtPoint(mostMs: number): Promise<void> {
-    const { life } = this;
     let left = 1 + this.world.ofFate.below(MAX_POINTS);
-    await new Promise<void>((resolve) => {
-      const kill = () => {
-        this.world.atFaultPoint = undefined;
-        tooLate.isCancelled = true;
-        if (!life.isOver) this.kill();
-        this.world.after(0, resolve, OUTSIDE); // it may be called in the life that it ends
-      };
+    await this.#killAt(mostMs, (kill) => {
       this.world.atFaultPoint = (point) => {
-        if (!this.has(this.world.life) || --left > 0) return;
+        const { life } = this.world;
+        if (!this.has(life) || --left > 0) return;
         this.world.trace.add('point', point);
-        kill();
+        kill(life);
       };
-      const tooLate = this.world.after(mostMs, kill, OUTSIDE);
+      return () => {
+        this.world.atFaultPoint = undefined;
+      };
     });
+    await new Promise<void>((resolve) => void this.world.after(0, resolve, OUTSIDE)); // it may be called in the life that it ends
+  }
+
+  /** `arm` makes the world call `kill` with the life of a process, and returns the function that prevents it. */
+  #killAt(mostMs: number, arm: (kill: (life: Life) => void) => () => void): Promise<void> {
+    const { life: present } = this;
+    return new Promise((resolve) => {
+      let disarm: () => void = () => undefined;
+      const kill = (life: Life) => {
+        disarm();
+        tooLate.isCancelled = true;
+        if (!present.isOver) this.killFor(life);
+        resolve();
+      };
+      const tooLate = this.world.after(mostMs, () => kill(this.victim()), OUTSIDE);
+      disarm = arm(kill);
+    });
+  }
+
+  /** Kills the server, or only the process of `life`. */
+  protected killFor(_life: Life): void {
+    this.kill();
+  }
+
+  /** Returns the process that is killed when nothing names one. */
+  protected victim(): Life {
+    return this.life;
   }
 
   /** Kills one kernel, if there is one. */
@@ -186,7 +202,7 @@ export abstract class SimulatedServer {
     if (zygote === undefined) return;
     this.world.trace.add('kill', 'the kernel host');
     this.world.count('killed hosts');
-    this.#killedHosts++;
+    this.killedHosts++;
     this.world.after(0, () => zygote.kill(), zygote.life);
   }
 
@@ -232,6 +248,6 @@ export abstract class SimulatedServer {
 
   /** Returns whether the simulation has caused the fault that a line of the log reports. */
   protected expects(message: string, _fields: Readonly<Record<string, unknown>>): boolean {
-    return message === HOST_LOST && this.#killedHosts-- > 0;
+    return message === HOST_LOST && this.killedHosts-- > 0;
   }
 }

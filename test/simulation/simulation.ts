@@ -54,6 +54,8 @@ const MAX_DOWN_MS = 500;
 const MAX_TROUBLE_MS = 3000;
 const TROUBLE_EVERY_MS = 3000;
 const MAX_WAIT_MS = 500;
+/** How long the misfortunes of workers wait at most until all workers serve again. */
+const MAX_RETURN_MS = 4000;
 const CALM_MS = 100;
 
 /** Simulates one seed from its beginning to its judgement. One at a time in a process. */
@@ -126,7 +128,7 @@ class Simulation {
       );
     const lives = this.#users.map((user) => user.live(() => this.#isOver));
     const untilMs = this.#world.nowMs + seconds * 1000;
-    if (crashes) await this.#disturb(untilMs);
+    if (crashes) await Promise.all([this.#disturb(untilMs), this.#disturbWorkers(untilMs)]);
     await this.#world.sleep(untilMs - this.#world.nowMs);
     this.#isOver = true;
     await Promise.all(lives);
@@ -152,10 +154,33 @@ class Simulation {
         else this.#server.killHost();
         continue;
       }
+      this.#cluster?.aim('server');
       await (dice > KILL ? this.#server.drain() : this.#kill());
+      if (this.#server.up !== undefined) continue; // only a worker has ended
       await this.#world.sleep(ofFate.next() * MAX_DOWN_MS);
       await this.#server.start();
       await this.#inspect();
+    }
+  }
+
+  /** Kills single workers, or replaces all of them one after the other, now and then. */
+  async #disturbWorkers(untilMs: number): Promise<void> {
+    const cluster = this.#cluster;
+    if (cluster === undefined) return;
+    const { ofFate, nature } = this.#world;
+    for (;;) {
+      const pauseMs = -Math.log(1 - ofFate.next()) * nature.misfortuneEveryMs;
+      if (this.#world.nowMs + pauseMs > untilMs) return;
+      await this.#world.sleep(pauseMs);
+      if (cluster.up === undefined) continue;
+      cluster.aim('worker');
+      if (ofFate.is(0.25)) cluster.reload();
+      else if (ofFate.is(0.3)) await cluster.killAtCommit(MAX_WAIT_MS);
+      else if (ofFate.is(0.4)) await cluster.killAtReply(MAX_WAIT_MS);
+      else if (ofFate.is(0.5)) await cluster.killAtPoint(MAX_WAIT_MS);
+      else cluster.killWorker();
+      if (ofFate.is(0.3)) await cluster.complete(MAX_RETURN_MS);
+      if (ofFate.is(0.4) && cluster.up !== undefined) await this.#inspect();
     }
   }
 

@@ -86,8 +86,9 @@ export class Ledger {
     if (!this.#cancelledAtMs.has(runId)) this.#cancelledAtMs.set(runId, this.#world.nowMs);
   }
 
-  /** A session has taken a run, as an answer said. */
+  /** A session has taken a run, as an answer said to a request that was sent in the present life of the server, or in an earlier one. */
   noteTaken(runId: string, session: string, fromMs: number, life: Life): void {
+    if ((life.sinceMs ?? 0) > fromMs) return;
     this.#taken.push({ runId, session, life, fromMs, toMs: this.#world.nowMs });
   }
 

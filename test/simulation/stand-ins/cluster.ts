@@ -51,6 +51,23 @@ class Way {
   }
 }
 
+interface Message {
+  readonly op: string;
+  readonly table?: number | { readonly number: number; readonly workers: readonly number[] };
+  readonly slots?: readonly number[];
+}
+
+/** Messages that would fill a trace. */
+const UNTOLD: ReadonlySet<string> = new Set(['beat', 'child-busy']);
+
+/** Notes a message in the trace. */
+function tell(way: string, message: unknown): void {
+  const { op, table, slots } = message as Message;
+  if (UNTOLD.has(op)) return;
+  const of = typeof table === 'object' ? `${table.number} of ${table.workers.join()}` : (table ?? '');
+  world().trace.add('channel', `${way} ${op} ${of}${slots === undefined ? '' : `, ${slots.length} slots`}`);
+}
+
 /** Messages are JSON on their way. */
 function copied(message: unknown): unknown {
   return JSON.parse(JSON.stringify(message));
@@ -105,6 +122,7 @@ class SimulatedWorker extends EventEmitter {
 
   send(message: unknown): boolean {
     const copy = copied(message);
+    tell(`to ${this.#life.name}:`, copy);
     this.#toWorker.send(this.#life, () => {
       if (this.#listener === undefined) this.#early.push(copy);
       else this.#listener(copy);
@@ -113,7 +131,9 @@ class SimulatedWorker extends EventEmitter {
   }
 
   #tellPrimary(message: unknown): void {
-    if (!this.#life.isOver) this.#toPrimary.send(this.#primary, () => this.emit('message', message));
+    if (this.#life.isOver) return;
+    tell(`from ${this.#life.name}:`, message);
+    this.#toPrimary.send(this.#primary, () => this.emit('message', message));
   }
 
   #end(): void {

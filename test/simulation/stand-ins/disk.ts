@@ -44,8 +44,8 @@ export class Disk {
   #keys: string[] = [];
   /** Whether somebody reads a range of `#keys`, so that they are copied before they change. */
   #isRead = false;
-  /** Called once, at the edge of the next commit: its life may end there. */
-  atNextCommit: (() => void) | undefined;
+  /** Called once, at the edge of the next commit, with its life, which may end there. */
+  atNextCommit: ((life: Life) => void) | undefined;
   /** The present trouble. */
   trouble: Trouble | undefined;
   /** Whether the system tells how little space is left. Other programs may take it between two looks. */
@@ -190,8 +190,8 @@ export class Disk {
     if (end === undefined || life.isOver) return;
     this.atNextCommit = undefined;
     const now = world();
-    if (now.ofFate.is(0.4)) end();
-    else now.after(now.ofFate.next() * 0.02, end, OUTSIDE);
+    if (now.ofFate.is(0.4)) end(life);
+    else now.after(now.ofFate.next() * 0.02, () => end(life), OUTSIDE);
   }
 
   /** Applies a commit. The one before is overwritten if a process has opened the store during it. */

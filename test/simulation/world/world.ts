@@ -18,6 +18,8 @@ export interface Life {
   readonly name: string;
   /** The graph of modules that the process has for itself; undefined when it is the only one that serves. */
   readonly graph?: string;
+  /** When it began, as far as that matters. */
+  readonly sinceMs?: number;
   isOver: boolean;
 }
 
@@ -73,6 +75,8 @@ export interface Nature extends NatureOfProcesses {
 const MAX_TURN_MS = 0.05;
 /** A world in which nothing is left to happen waits this long for something real before it gives up. */
 const IDLE_LIMIT_MS = 5000;
+/** No simulation takes so long. */
+const MAX_MS = 3_600_000;
 const MAX_PENDING_CHARS = 64 * 1024;
 
 export class World {
@@ -220,6 +224,10 @@ export class World {
           return;
         }
         const task = this.#next();
+        if (this.nowMs > MAX_MS) {
+          this.problem('the simulation does not end');
+          this.#isOver = true;
+        }
         if (task !== undefined) {
           idleSinceMs = undefined;
           this.#perform(task);
