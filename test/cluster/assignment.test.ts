@@ -123,6 +123,19 @@ test('a replaced worker leaves all its slots to its replacement', (t) => {
   assert.deepEqual(cluster.tableOf(2)!.workers, [2, 3]);
 });
 
+test('a replacement that has ended before the replaced worker gets none of its slots', (t) => {
+  const cluster = fleet(t, 2);
+  const { assignment, workers, tableOf } = cluster;
+  begin(cluster);
+  const heir = cluster.add(3);
+  assignment.joined(heir, assignment.tableFor(heir).number);
+  assignment.listening(heir);
+  workers.get(1)!.heir = heir;
+  cluster.end(3);
+  cluster.end(1);
+  assert.equal(slotsOf(tableOf(2), 2).length, SLOTS);
+});
+
 test('when all workers have ended, the next worker gets all slots', (t) => {
   const cluster = fleet(t, 2);
   begin(cluster);

@@ -253,6 +253,23 @@ test('a worker that is killed while it is replaced is logged, and the next order
   assert.deepEqual(await own.end('SIGTERM'), { code: 0, signal: null });
 });
 
+test('every notebook can be changed after a new worker was killed before the old one, whose place it takes, has ended', async (t) => {
+  const own = await startChildServer(t, { TROUPE_WORKERS: '2', TROUPE_LOG_LEVEL: 'debug' });
+  const notebooks = await Promise.all(Array.from({ length: 16 }, () => own.client.notebooks.create({})));
+  await holdUploads(t, own, 2);
+  process.kill(own.pid, 'SIGHUP');
+  await eventually('a worker drains', () => own.log.find(({ msg }) => msg === 'the worker drains'));
+  const heir = workersOf(own.pid).find(({ number }) => number === 3);
+  assert.ok(heir !== undefined);
+  process.kill(heir.pid, 'SIGKILL');
+  const isDone = () => own.log.some(({ msg }) => msg === 'workers are replaced no longer');
+  await eventually('the replacement is over', isDone);
+  for (const { id, updatedAt } of notebooks) {
+    const change = { expectedUpdatedAt: updatedAt, title: 'changed' };
+    await answered(`the notebook ${id} is changed`, () => own.client.notebooks.update(id, change));
+  }
+});
+
 test('the command line of a worker shows only its number', async () => {
   for (const { pid } of await allServe()) {
     const [, , argument, number, ...rest] = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');

@@ -100,7 +100,8 @@ export class Assignment implements Disposable {
     if (!this.#table.workers.includes(number)) return;
     const { owners } = this.#table;
     const isLast = this.#table.workers.length === 1;
-    if (heir?.phase === 'serving') {
+    // An heir that has ended keeps its last phase. Slots that it got would never move again.
+    if (heir?.phase === 'serving' && this.#workers.has(heir.number)) {
       const own = owners.flatMap((owner, slot) => (owner === number ? [slot] : []));
       this.#publish(withoutWorker(withSlots(this.#table, own, heir.number), number));
     } else if (isLast) this.#table = { number: this.#table.number + 1, workers: [], owners };
