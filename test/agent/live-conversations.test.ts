@@ -104,7 +104,7 @@ test('entries of a conversation that cannot be loaded appear in no other convers
     isBusy: () => false,
     outcomeOf: () => undefined,
   });
-  await assert.rejects(async () => conversations.prepare(SESSION), /at home in another worker/);
+  await assert.rejects(async () => conversations.prepare(SESSION), /only in the worker that is its home/);
   assert.deepEqual(conversations.of({ workspaceId: WORKSPACE, id: 'conv_two' }).entries, []);
 });
 
