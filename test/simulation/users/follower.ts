@@ -27,6 +27,8 @@ interface Place {
 const CUT_EVERY_MS = 3000;
 const LAG_MS = 2000;
 const MAX_PAUSE_MS = 300;
+/** How often a connection that breaks has not delivered its last event. */
+const UNDELIVERED = 0.4;
 
 export class Follower {
   readonly #client: SimulatedClient;
@@ -37,6 +39,8 @@ export class Follower {
   readonly #world: World = world();
   readonly #random = world().ofUsers.fork();
   #lastId = '';
+  /** The event before the last one. */
+  #idBefore = '';
   #connection: Connection | undefined;
   #isStopped = false;
   #isResting = false;
@@ -75,6 +79,8 @@ export class Follower {
   #connect(): void {
     if (this.#isStopped) return;
     this.#openedAtMs = Number.POSITIVE_INFINITY;
+    // The last event of a piece may be lost when the connection breaks within the piece.
+    if (this.#idBefore !== '' && this.#random.is(UNDELIVERED)) this.#lastId = this.#idBefore;
     const reading = new Reading(this.#lastId, (id, event, raw, isLive) => this.#note(id, event, raw, isLive));
     let status = 0;
     const again = () => {
@@ -120,6 +126,7 @@ export class Follower {
   }
 
   #note(id: string, event: StreamEvent, raw: string, isLive: boolean): void {
+    if (isLive) this.#idBefore = this.#lastId;
     if (id !== '') this.#lastId = id;
     this.#world.count('events');
     this.#world.trace.add('event', `${this.#name} ${id} ${raw}`);

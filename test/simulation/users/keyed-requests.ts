@@ -6,7 +6,7 @@ import type { Complaints } from './complaints.ts';
 
 const PATIENT_ATTEMPTS = 200;
 /** The refusal of a request whose key is in use. */
-const IN_PROGRESS = 'idempotency_in_progress';
+export const IN_PROGRESS = 'idempotency_in_progress';
 
 interface KeyedRequestsOptions {
   readonly world: World;

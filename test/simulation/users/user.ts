@@ -11,7 +11,7 @@ import { isAnswer, type Outcome, type SimulatedClient } from './client.ts';
 import { Complaints, shownOf } from './complaints.ts';
 import { Expectations } from './expectations.ts';
 import { Follower } from './follower.ts';
-import { KeyedRequests } from './keyed-requests.ts';
+import { IN_PROGRESS, KeyedRequests } from './keyed-requests.ts';
 import { NEW_REGISTER, Registers } from './registers.ts';
 import type { SimulatedUser } from './simulated-user.ts';
 
@@ -149,13 +149,13 @@ export class User implements SimulatedUser {
     if (!this.#isOpen) return this.#open();
     if (this.#random.is(this.#nature.bursts)) return this.#burst();
     const dice = this.#random.next();
-    if (dice < 0.3) return this.#execute();
+    if (dice < 0.3) return void (await this.#execute());
     if (dice < 0.36) return this.#executePresent();
     if (dice < 0.43) return this.#hurry();
     if (dice < 0.55) return this.#cancel(this.#recent.at(-1));
     if (dice < 0.62) return this.#read();
     if (dice < 0.67) return this.#list();
-    if (dice < 0.77) return this.#edit();
+    if (dice < 0.77) return void (await this.#edit());
     if (dice < 0.85) return this.#writeRegister();
     if (dice < 0.88) return this.#interrupt();
     if (dice < 0.9) return this.#deleteRun();
@@ -163,6 +163,7 @@ export class User implements SimulatedUser {
     if (dice < 0.91) return this.#wearOut();
     if (dice < 0.93) return this.#sleepAndWake();
     if (dice < 0.95) return this.#useEnvironments();
+    if (dice < 0.965) return this.#race();
     return this.#close();
   }
 
@@ -301,17 +302,21 @@ export class User implements SimulatedUser {
 
   // ── Runs ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Runs a cell with code of its own, with or without settings and a key. With a key it is sent again until there is an answer. */
-  async #execute(cancels = this.#random.is(0.4)): Promise<void> {
-    const hasKey = this.#random.is(0.6);
+  /**
+   * Runs a cell with code of its own, with or without settings and a key. With a key it is sent again until there is an answer.
+   * Resolves with whether it was accepted. `expectedUpdatedAt` is the only version of the notebook for which it may be accepted.
+   */
+  async #execute(cancels = this.#random.is(0.4), expectedUpdatedAt?: string): Promise<boolean> {
+    const hasKey = expectedUpdatedAt === undefined && this.#random.is(0.6);
     const token = `${hasKey ? 'k' : 't'}${this.name}x${++this.#count}`;
     const key = hasKey ? `${this.name}-${this.#count}` : undefined;
     const cellId = this.#random.pick(SENT_CELLS);
     const config = this.#random.is(0.3) ? { hideCode: this.#random.is(0.5) } : undefined;
     const cell = { cellId, code: `${print(token)}\n${this.#shape()}`, ...(config && { config }) };
     const timeoutS = this.#random.is(0.1) ? 1 : undefined;
-    const body = { type: 'cells', cells: [cell], ...(timeoutS && { timeoutS }) };
+    const body = { type: 'cells', cells: [cell], expectedUpdatedAt, ...(timeoutS && { timeoutS }) };
     const known = this.#ledger.noteCode(this.#cell(cellId), token);
+    let refusedInLife: unknown;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const fromMs = this.#world.nowMs;
       const leavesAfterMs = this.#random.is(0.05) ? this.#random.next() * 10 : undefined;
@@ -327,14 +332,43 @@ export class User implements SimulatedUser {
         this.#ledger.history.push({ ...submission, key: key ?? token, answer: { runId } });
         if (cancels) await this.#cancelSoon(runId);
         else if (this.#random.is(0.3)) await this.#watch(runId);
-        return;
+        return true;
       }
-      if (isAnswer(outcome)) return this.#complaints.requireExpected('a run', outcome);
+      if (isAnswer(outcome)) {
+        this.#complaints.requireExpected('a run', outcome);
+        const { life } = this.#client.server;
+        if (refusedInLife === life && outcome.json.code === IN_PROGRESS && attempt === ATTEMPTS - 1)
+          this.#complaints.complain(
+            `the key ${key}, with which the same request was refused before,`,
+            outcome,
+          );
+        if (key === undefined || (refusedInLife === undefined && this.#random.is(0.7))) return false;
+        if (outcome.json.code !== IN_PROGRESS) {
+          if (refusedInLife !== undefined) return false;
+          refusedInLife = life;
+        }
+        await this.#requests.pause();
+        continue;
+      }
       this.#ledger.history.push({ ...submission, key: key ?? token, answer: 'unknown' });
-      if (key === undefined) return;
+      if (key === undefined) return false;
       await this.#requests.pause();
       await this.#calm;
     }
+    return false;
+  }
+
+  /** Sends two changes of one version of the notebook, of which at most one may be accepted. */
+  async #race(): Promise<void> {
+    const read = await this.#client.get(`/api/v3/notebooks/${this.notebook}`);
+    if (!isAnswer(read) || read.status !== 200) return;
+    const expectedUpdatedAt = String(read.json.updatedAt);
+    const execution = this.#execute(false, expectedUpdatedAt);
+    await this.#world.sleep(this.#random.next() * 3);
+    const edit = this.#edit(SENT_CELLS[0], expectedUpdatedAt);
+    const accepted = await Promise.all([execution, edit]);
+    if (accepted.every(Boolean))
+      this.#world.problem(`an execution and an edit of one version (${expectedUpdatedAt}) were accepted`);
   }
 
   /** Runs a cell as it is. */
@@ -380,7 +414,7 @@ export class User implements SimulatedUser {
   /** Sends one run after the other until the session takes one, while the run before ends, or is cancelled. */
   async #hurry(): Promise<void> {
     const before = this.#recent.at(-1);
-    const acts: Promise<void>[] = [this.#execute(false)];
+    const acts: Promise<unknown>[] = [this.#execute(false)];
     const cancelsAt = this.#random.below(MAX_HURRIED * 2);
     for (let sent = 0; sent < MAX_HURRIED; sent++) {
       await this.#world.sleep(this.#random.next() * 3);
@@ -507,24 +541,27 @@ export class User implements SimulatedUser {
 
   // ── Edits ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Gives the cell that runs as it is another code. */
+  /** Gives a cell, which is mostly the one that runs as it is, another code. Resolves with whether the edit was accepted. */
   async #edit(
     cellId: string = this.#random.is(0.7) ? EDITED_CELL : this.#random.pick(SENT_CELLS),
-  ): Promise<void> {
+    expectedUpdatedAt?: string,
+  ): Promise<boolean> {
     const token = `e${this.name}x${++this.#count}`;
     const known = this.#ledger.noteCode(this.#cell(cellId), token);
     const code = `${print(token)}\n${this.#random.is(0.3) ? HANG : sleep(4)}`;
     const outcome = await this.#client.post(`${this.session}/changes`, {
       changes: [{ type: 'set-code', cellId, code }],
+      expectedUpdatedAt,
     });
-    if (!isAnswer(outcome)) return;
+    if (!isAnswer(outcome)) return false;
     if (outcome.status === 200) known();
     else this.#complaints.requireExpected('an edit', outcome);
+    return outcome.status === 200;
   }
 
   /** An edit, a run and its cancellation, close together. */
   async #burst(): Promise<void> {
-    const acts = [this.#edit()];
+    const acts: Promise<unknown>[] = [this.#edit()];
     await this.#world.sleep(this.#random.next() * 3);
     acts.push(this.#random.is(0.5) ? this.#execute(true) : this.#executePresent());
     if (this.#random.is(0.5)) acts.push(this.#edit());
