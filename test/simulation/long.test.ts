@@ -17,3 +17,18 @@ test('a seed has one trace, however often it is simulated', async () => {
   const { isSound, text } = await runSimulation('--seeds', '1..4', '--seconds', '5', '--times', '25');
   assert.ok(isSound, text);
 });
+
+test('workers that are killed and replaced keep what they have acknowledged', async () => {
+  const { isSound, text } = await runSimulation('--seeds', '1..106', '--seconds', '4', '--workers', '3');
+  assert.ok(isSound, text);
+});
+
+test('a server of several processes has one trace in each seed, in this process and in another one', async () => {
+  const options = ['--seeds', '1..3', '--seconds', '4', '--workers', '3'];
+  const [first, second] = await Promise.all([
+    runSimulation(...options, '--times', '4'),
+    runSimulation('--seeds', '2..3', ...options.slice(2)),
+  ]);
+  assert.ok(first.isSound, first.text);
+  for (const seed of [2, 3]) assert.equal(first.digests.get(seed), second.digests.get(seed));
+});

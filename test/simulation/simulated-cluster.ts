@@ -9,6 +9,7 @@ import type { SimulatedZygote } from './kernel/simulated-zygote.ts';
 import { aside, beginLife, GRAPH } from './simulated-process.ts';
 import { HOST_LOST, SimulatedServer } from './simulated-server.ts';
 import { runWorkersWith, type WorkerChannel } from './stand-ins/cluster.ts';
+import { diskOf } from './stand-ins/disk.ts';
 import { sendSignal } from './stand-ins/processes.ts';
 import { zygotesOf } from './stand-ins/zygote-process.ts';
 import { type Life, OUTSIDE, textOf } from './world/world.ts';
@@ -22,6 +23,8 @@ const NOT_REPLACED = 'no other worker could start; this one goes on';
 
 const MAX_STARTS_KILLED = 3;
 const STEP_MS = 10;
+/** How long after the disk was full the last commit of that time may fail. */
+const AFTER_TROUBLE_MS = 1000;
 
 type Options = Parameters<typeof import('#src/start/process/serve-as-worker.ts').serveAsWorker>[0];
 
@@ -257,6 +260,11 @@ export class SimulatedCluster extends SimulatedServer {
     };
   }
 
+  get #wasFull(): boolean {
+    const { trouble, troubledAtMs } = diskOf(this.world);
+    return trouble === 'full' || this.world.nowMs - troubledAtMs < AFTER_TROUBLE_MS;
+  }
+
   /** Loads a module of the product into the graph of a process. */
   #moduleOf<Module>(name: string, { graph }: Life): Promise<Module> {
     const url = `${import.meta.resolve(name)}?${GRAPH}=${graph}`;
@@ -265,6 +273,8 @@ export class SimulatedCluster extends SimulatedServer {
 
   protected override expects(message: string, fields: Readonly<Record<string, unknown>>): boolean {
     if (message === HOST_LOST) return this.killedHosts > 0; // every worker logs it
+    // A shared turn cannot be tried again, so its worker ends when the disk is full before anybody has noticed.
+    if (message.includes('ENOSPC')) return this.#wasFull;
     if (message === NOT_REPLACED) return this.#wasKilled;
     if (message === WORKER_ENDED || message === NOT_IN_ORDER) return this.#killed-- > 0;
     return super.expects(message, fields);

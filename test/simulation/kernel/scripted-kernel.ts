@@ -269,7 +269,7 @@ export class ScriptedKernel {
       this.#endCell(run, 'success', { channel: 'output', mimetype: 'text/plain', data: '' });
     } else if (step.do === 'sleep') this.#goOn(run, step.ms);
     else if (step.do === 'print') {
-      noteExecution(this.#world, step.text);
+      noteExecution(this.#world, step.text, this.#life);
       this.#sayCell(run, cellId, {
         console: stamped(this.#world, { channel: 'stdout', mimetype: 'text/plain', data: `${step.text}\n` }),
       });

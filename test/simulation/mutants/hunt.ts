@@ -8,8 +8,14 @@ export async function huntMutants(
   options: readonly string[],
   say: (line: string) => void,
 ): Promise<void> {
-  for (const { name } of mutants) {
-    const { isSound, text, digests } = await runSimulation(...options, '--mutant', name);
+  for (const { name, workers = 1 } of mutants) {
+    const { isSound, text, digests } = await runSimulation(
+      ...options,
+      '--mutant',
+      name,
+      '--workers',
+      `${workers}`,
+    );
     const [, seconds = '?'] = /operations in ([\d.]+) s of one core/.exec(text) ?? [];
     const [, complaint = ''] = /^seed \d+ has \d+ problems:\n\s*(.*)$/m.exec(text) ?? [];
     const outcome = isSound ? 'not found' : `found: ${complaint}`;

@@ -9,6 +9,8 @@ export interface Mutant {
   readonly name: string;
   /** The promise that it breaks. */
   readonly breaks: string;
+  /** How many workers the server needs for it; one process by default. */
+  readonly workers?: number;
   readonly edits: readonly {
     /** The module, as it is imported. */
     readonly module: string;
@@ -136,6 +138,42 @@ export const MUTANTS: readonly Mutant[] = [
         module: '#src/runtime/runs/run-repository.ts',
         from: 'if (!this.actors.tell({ workspaceId, id: runId }, finish))\n            return;',
         to: 'this.actors.tell({ workspaceId, id: runId }, finish);',
+      },
+    ],
+  },
+  {
+    name: 'opening-during-commits',
+    breaks: 'a process opens the store only while nobody commits, because LMDB would lose a commit',
+    workers: 3,
+    edits: [
+      {
+        module: '#storage/disk/opening-gate.ts',
+        from: 'if (this.#doors === undefined || isShared(this.#doors))\n            return undefined;',
+        to: 'return undefined;',
+      },
+    ],
+  },
+  {
+    name: 'slots-of-a-dead-heir',
+    breaks: 'slots move only to a worker that lives',
+    workers: 3,
+    edits: [
+      {
+        module: '#src/cluster/primary/assignment.ts',
+        from: "heir?.phase === 'serving' && this.#workers.has(heir.number)",
+        to: "heir?.phase === 'serving'",
+      },
+    ],
+  },
+  {
+    name: 'lost-request-is-repeated',
+    breaks: 'a request that was lost with its worker is not sent again, because it may have been carried out',
+    workers: 3,
+    edits: [
+      {
+        module: '#src/cluster/peers/outgoing-request.ts',
+        from: 'if (!this.#isOver)\n            this.#lose();',
+        to: 'if (!this.#isOver)\n            this.#sendLater();',
       },
     ],
   },

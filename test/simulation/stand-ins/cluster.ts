@@ -3,6 +3,8 @@
  * arrive in order, after drawn times. Messages that a process has sent arrive although it is killed.
  */
 import { EventEmitter } from 'node:events';
+import type { SlotTable } from '#src/runtime/homes/slots.ts';
+import { forgetTables, noteTable } from '../judges/homes.ts';
 import { type Life, OUTSIDE, type World, world } from '../world/world.ts';
 
 /** The worker's end of the channel. */
@@ -34,6 +36,7 @@ export function runWorkersWith(given: Started): void {
   started = given;
   lastPid = FIRST_PID;
   taken.clear();
+  forgetTables();
 }
 
 /** Messages in one direction. */
@@ -53,7 +56,7 @@ class Way {
 
 interface Message {
   readonly op: string;
-  readonly table?: number | { readonly number: number; readonly workers: readonly number[] };
+  readonly table?: number | SlotTable;
   readonly slots?: readonly number[];
 }
 
@@ -64,6 +67,7 @@ const UNTOLD: ReadonlySet<string> = new Set(['beat', 'child-busy']);
 function tell(way: string, message: unknown): void {
   const { op, table, slots } = message as Message;
   if (UNTOLD.has(op)) return;
+  if (typeof table === 'object') noteTable(table);
   const of = typeof table === 'object' ? `${table.number} of ${table.workers.join()}` : (table ?? '');
   world().trace.add('channel', `${way} ${op} ${of}${slots === undefined ? '' : `, ${slots.length} slots`}`);
 }

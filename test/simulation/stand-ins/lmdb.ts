@@ -6,6 +6,7 @@
  */
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { judgeHomes } from '../judges/homes.ts';
 import { type Life, world } from '../world/world.ts';
 import { type Disk, diskOf, textOf, type Writes } from './disk.ts';
 
@@ -134,6 +135,7 @@ class SimulatedDatabase {
     } finally {
       this.#writes = undefined;
     }
+    judgeHomes(writes.keys(), this.#life);
     return writes;
   }
 

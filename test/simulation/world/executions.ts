@@ -1,5 +1,5 @@
 /** The code that kernels of a world have run, and the questions that its models were asked. */
-import type { World } from './world.ts';
+import type { Life, World } from './world.ts';
 
 /** How often a code has run, and when it began the last time. */
 export interface Executions {
@@ -19,8 +19,24 @@ export function executionsOf(of: World): Map<string, Executions> {
   return found;
 }
 
-/** Code has begun, or a model was asked. */
-export function noteExecution(of: World, text: string): void {
+/** The kernels that have run code of each user, in their order. A user has one session. */
+const kernels = new WeakMap<World, Map<string, Life[]>>();
+
+/** A kernel runs no code of a session after another kernel of that session has. */
+function noteKernel(of: World, user: string, kernel: Life): void {
+  const all = kernels.get(of) ?? new Map<string, Life[]>();
+  kernels.set(of, all);
+  const before = all.get(user) ?? [];
+  if (before.at(-1) === kernel) return;
+  if (before.includes(kernel))
+    of.problem(`${kernel.name} runs code of the session of ${user} after ${before.at(-1)?.name} has`);
+  all.set(user, [...before, kernel]);
+}
+
+/** Code has begun in a kernel, or a model was asked. */
+export function noteExecution(of: World, text: string, kernel?: Life): void {
+  const [, user] = /^[kte](u\d+)x/.exec(text) ?? [];
+  if (user !== undefined && kernel !== undefined) noteKernel(of, user, kernel);
   const all = executionsOf(of);
   all.set(text, { times: (all.get(text)?.times ?? 0) + 1, lastMs: of.nowMs });
   of.trace.add('ran', text);
