@@ -103,7 +103,10 @@ const failed = (code: FailureCode, message: string): RunEnding => ({
   status: 'failed',
   failure: { code, message },
 });
-export const BROKEN = failed('agent_failed', 'The agent could not go on, through a fault of the server.');
+export const AGENT_BROKEN = failed(
+  'agent_failed',
+  'The agent could not go on, through a fault of the server.',
+);
 export const EXPIRED: RunEnding = { status: 'failed', failure: OUT_OF_TIME };
 export const OVER_TIME_LIMIT = failed(
   'agent_time_limit',

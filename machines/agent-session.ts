@@ -28,9 +28,9 @@
 import { raise, type SnapshotFrom } from 'xstate';
 import type { AgentStatus } from '#src/contract/wire/agent.ts';
 import {
+  AGENT_BROKEN,
   type AgentSessionContext,
   agentSessionSetup,
-  BROKEN,
   CANCELLED,
   COMPLETED,
   EXPIRED,
@@ -146,7 +146,7 @@ export const agentSessionMachine = agentSessionSetup.createMachine({
               invoke: {
                 src: 'think',
                 input: ({ context }) => context,
-                onError: over(BROKEN),
+                onError: over(AGENT_BROKEN),
               },
               on: {
                 'step.done': [
@@ -196,7 +196,7 @@ export const agentSessionMachine = agentSessionSetup.createMachine({
                 id: 'act',
                 src: 'act',
                 input: ({ context }) => context,
-                onError: over(BROKEN),
+                onError: over(AGENT_BROKEN),
               },
               initial: 'running',
               states: {

@@ -93,7 +93,7 @@ interface Opening {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
-export type SessionEvent =
+export type NotebookSessionEvent =
   | ({ type: 'open' } & Opening)
   | { type: 'execute'; work: Work; edits: boolean }
   /** Asks whether the session is in this environment. This event and the next three change nothing. */
@@ -161,9 +161,9 @@ export const notebookSessionSetup = setup({
   types: {} as {
     input: SessionInput;
     context: SessionContext;
-    events: SessionEvent;
+    events: NotebookSessionEvent;
     emitted: NotebookSessionNotice;
-    meta: Refusals<SessionEvent['type']>;
+    meta: Refusals<NotebookSessionEvent['type']>;
     /**
      * `passing`: the session leaves the state by itself, and may then be ready. `unstored`: the state is not stored, because a
      * restart treats it like the state before it.

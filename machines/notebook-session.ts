@@ -55,10 +55,10 @@ export type {
   DriverCommand,
   KernelEnd,
   Lifetime,
+  NotebookSessionEvent,
   NotebookSessionNotice,
   Opener,
   SessionContext,
-  SessionEvent,
   Work,
   WorkEnd,
 } from './notebook-session-setup.ts';

@@ -8,10 +8,10 @@ import { commitFailureOf } from './commit-failure.ts';
 import type { CommitWitness } from './commit-witness.ts';
 import type { OpeningGate } from './disk/opening-gate.ts';
 import { spaceFor } from './disk/store-extent.ts';
-import type { Key } from './keys.ts';
+import type { StoreKey } from './keys.ts';
 
 export interface PendingWrite {
-  readonly key: Key;
+  readonly key: StoreKey;
   /** `undefined` removes the record. */
   readonly bytes: Uint8Array | undefined;
 }
@@ -75,7 +75,7 @@ const BYTES_FOR_DECISIONS = 1024 * 1024;
  */
 export class CommitQueue {
   room: CommitRoom | undefined;
-  readonly #database: RootDatabase<Buffer, Key>;
+  readonly #database: RootDatabase<Buffer, StoreKey>;
   readonly #options: CommitQueueOptions;
   #waiting: PendingCommit[] = [];
   #isCommitting = false;
@@ -83,7 +83,7 @@ export class CommitQueue {
   #givenAt: number | undefined;
   #failure: Error | undefined;
 
-  constructor(database: RootDatabase<Buffer, Key>, options: CommitQueueOptions) {
+  constructor(database: RootDatabase<Buffer, StoreKey>, options: CommitQueueOptions) {
     this.#database = database;
     this.#options = options;
   }

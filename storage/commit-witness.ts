@@ -9,7 +9,7 @@
  * reads for a commit, and no write: a mark in a record of its own made small commits a quarter slower.
  */
 import type { RootDatabase } from 'lmdb';
-import type { Key } from './keys.ts';
+import type { StoreKey } from './keys.ts';
 
 /** Larger records are not compared. */
 const MAX_BYTES = 4096;
@@ -18,19 +18,19 @@ const MAX_TRIES = 4;
 
 /** The part of a commit from which a witness is chosen. */
 interface WrittenCommit {
-  readonly writes: ReadonlyMap<string, { readonly key: Key; readonly bytes: Uint8Array | undefined }>;
+  readonly writes: ReadonlyMap<string, { readonly key: StoreKey; readonly bytes: Uint8Array | undefined }>;
 }
 
 interface Witness {
-  readonly key: Key;
+  readonly key: StoreKey;
   readonly before: Buffer;
 }
 
 export class CommitWitness {
-  readonly #database: Pick<RootDatabase<Buffer, Key>, 'getBinary' | 'resetReadTxn'>;
+  readonly #database: Pick<RootDatabase<Buffer, StoreKey>, 'getBinary' | 'resetReadTxn'>;
   #witness: Witness | undefined;
 
-  constructor(database: Pick<RootDatabase<Buffer, Key>, 'getBinary' | 'resetReadTxn'>) {
+  constructor(database: Pick<RootDatabase<Buffer, StoreKey>, 'getBinary' | 'resetReadTxn'>) {
     this.#database = database;
   }
 

@@ -1,7 +1,7 @@
 import { invariant } from '#src/base/errors/invariant.ts';
 
 /** Every key is a tuple `[workspaceId, kind, …ids]`. Records that belong to no workspace have `SYSTEM` in place of its id. */
-export type Key = [partition: string, kind: string, ...ids: string[]];
+export type StoreKey = [partition: string, kind: string, ...ids: string[]];
 
 /** The partition of records that belong to no workspace. It is not a valid workspace id. */
 export const SYSTEM = '*';
@@ -19,7 +19,7 @@ const SEPARATOR = '\u0000';
  * Returns the text of a key (see `keyText`) that is to be written. Throws when it is too long: LMDB would refuse the whole
  * commit, including the writes of others.
  */
-export function writableKeyText(key: Key): string {
+export function writableKeyText(key: StoreKey): string {
   const text = key.join(SEPARATOR);
   if (text.length * MAX_BYTES_OF_A_UNIT + key.length * 2 <= MAX_KEY_BYTES) return text;
   const bytes = key.reduce((total, part) => total + Buffer.byteLength(part) + 2, 0);
@@ -29,7 +29,7 @@ export function writableKeyText(key: Key): string {
 
 /** The keys of one kind under a prefix, as bounds for LMDB: `low` (inclusive) to `high` (exclusive). */
 export interface KeyRange {
-  readonly low: Key;
+  readonly low: StoreKey;
   readonly high: (string | Uint8Array)[];
 }
 
@@ -44,6 +44,6 @@ export function partitionRange(partition: string): { low: [string]; high: [strin
 }
 
 /** Returns a text that identifies the key, for maps in memory. */
-export function keyText(key: Key): string {
+export function keyText(key: StoreKey): string {
   return key.join(SEPARATOR);
 }

@@ -14,7 +14,7 @@ import {
   requireStoreFile,
   settleDataFile,
 } from './disk/store-folder.ts';
-import { type Key, SYSTEM } from './keys.ts';
+import { type StoreKey, SYSTEM } from './keys.ts';
 import { convert, type MigrationProgress, migrationCursor } from './migrations/conversion.ts';
 import { CURRENT_FORMAT, type StoreFormat } from './migrations.ts';
 import { Store } from './store.ts';
@@ -146,7 +146,7 @@ async function openForReader(path: string, isReadOnly: boolean): Promise<Store> 
  * LMDB keeps a list of readers in a file next to the store. When root has made that file, the
  * server's user must still be able to use it.
  */
-function openForReading(path: string): RootDatabase<Buffer, Key> {
+function openForReading(path: string): RootDatabase<Buffer, StoreKey> {
   const umask = process.umask(0o077);
   try {
     const database = openDatabase(path, true);
@@ -160,7 +160,7 @@ function openForReading(path: string): RootDatabase<Buffer, Key> {
 }
 
 /** Opens the store within `openNow` while nobody commits to it. */
-async function openGated(path: string, openNow: () => RootDatabase<Buffer, Key>) {
+async function openGated(path: string, openNow: () => RootDatabase<Buffer, StoreKey>) {
   requireRoomForFiles(path);
   try {
     mkdirSync(path, { recursive: true });
@@ -170,8 +170,8 @@ async function openGated(path: string, openNow: () => RootDatabase<Buffer, Key>)
   }
 }
 
-function openDatabase(path: string, readOnly: boolean): RootDatabase<Buffer, Key> {
-  return open<Buffer, Key>({
+function openDatabase(path: string, readOnly: boolean): RootDatabase<Buffer, StoreKey> {
+  return open<Buffer, StoreKey>({
     path,
     readOnly,
     encoding: 'binary',

@@ -19,13 +19,13 @@ import { CommitQueue, type CommitRoom, PendingCommit, type PendingWrite } from '
 import { CommitWitness } from './commit-witness.ts';
 import type { OpeningGate } from './disk/opening-gate.ts';
 import { extentOf, type StoreExtent } from './disk/store-extent.ts';
-import { type Key, keyText } from './keys.ts';
+import { keyText, type StoreKey } from './keys.ts';
 import { CommittedRecords } from './lists/committed-records.ts';
 import type { RecordCache } from './record-cache.ts';
 import { StagedTransaction, type Transaction } from './transaction.ts';
 
 /** The length of the value that `getBinaryFast` has read last, which the declarations of lmdb leave out. */
-type Sized = RootDatabase<Buffer, Key> & { readonly lastSize: number };
+type Sized = RootDatabase<Buffer, StoreKey> & { readonly lastSize: number };
 
 /** The result of a synchronous callback: anything but a promise, which would outlive the transaction. */
 type Sync<T> = T extends Promise<unknown> ? never : T;
@@ -43,7 +43,7 @@ export interface StoreOptions {
 const MAX_WAIT_MS = 5;
 
 export class Store extends CommittedRecords implements AsyncDisposable {
-  readonly #database: RootDatabase<Buffer, Key>;
+  readonly #database: RootDatabase<Buffer, StoreKey>;
   /** The latest uncommitted write of every key that has one. */
   readonly #uncommitted = new Map<string, PendingWrite>();
   readonly #beforeCommit: (() => void)[] = [];
@@ -73,7 +73,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
    * lost ones.
    */
   constructor(
-    database: RootDatabase<Buffer, Key>,
+    database: RootDatabase<Buffer, StoreKey>,
     onFatal: (error: Error) => void,
     { isShared = false, gate, isReadOnly = false }: StoreOptions = {},
   ) {
@@ -123,7 +123,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
 
   /** Returns the latest value, committed or not. Throws `DamagedRecord` when the stored bytes are damaged. */
   get<T>(kind: RecordKind<T>, partition: string, ...ids: string[]): T | undefined {
-    const key: Key = [partition, kind.name, ...ids];
+    const key: StoreKey = [partition, kind.name, ...ids];
     const bytes = this.#bytesOf(key);
     return bytes === undefined ? undefined : this.decode(kind, key, bytes);
   }
@@ -133,7 +133,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
    * does. A record that has not changed is read, but not decoded again.
    */
   compute<T, V>(cache: RecordCache<T, V>, partition: string, id: string): V | undefined {
-    const key: Key = [partition, cache.kind.name, id];
+    const key: StoreKey = [partition, cache.kind.name, id];
     if (this.#uncommitted.size === 0 && cache.has(partition, id)) {
       // The bytes stay LMDB's, and are valid until the next read: a copy would take longer than the rest of this read.
       const shared = this.#database.getBinaryFast(key);
@@ -151,7 +151,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
   }
 
   /** Returns the bytes of the latest value, committed or not. */
-  #bytesOf(key: Key): Uint8Array | undefined {
+  #bytesOf(key: StoreKey): Uint8Array | undefined {
     const pending = this.#uncommitted.size === 0 ? undefined : this.#uncommitted.get(keyText(key));
     if (pending === undefined) return this.#database.getBinary(key);
     this.#hasSeenUncommitted = true;
@@ -160,7 +160,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
 
   /** Returns whether there is a record, committed or not. It costs less than to read the record. */
   has({ name }: RecordKind<unknown>, partition: string, ...ids: string[]): boolean {
-    const key: Key = [partition, name, ...ids];
+    const key: StoreKey = [partition, name, ...ids];
     const pending = this.#uncommitted.size === 0 ? undefined : this.#uncommitted.get(keyText(key));
     if (pending === undefined) return this.#database.doesExist(key);
     this.#hasSeenUncommitted = true;

@@ -1,7 +1,7 @@
 import { invariant } from '#src/base/errors/invariant.ts';
 import { decodeRecord, type EncodedRecord, encodeRecord, type RecordKind } from './codec.ts';
 import type { PendingWrite } from './commit-queue.ts';
-import { type Key, keyText, writableKeyText } from './keys.ts';
+import { keyText, type StoreKey, writableKeyText } from './keys.ts';
 
 /** The reads and writes of a `write` callback. `get` sees the callback's own writes. */
 export interface Transaction {
@@ -49,17 +49,17 @@ export class StagedTransaction implements Transaction {
   }
 
   put<T>(kind: RecordKind<T>, value: T, partition: string, ...ids: string[]): void {
-    const key: Key = [partition, kind.name, ...ids];
+    const key: StoreKey = [partition, kind.name, ...ids];
     this.#writes.set(writableKeyText(key), { key, bytes: encodeRecord(kind, value) });
   }
 
   putEncoded({ kind, bytes }: EncodedRecord<unknown>, partition: string, ...ids: string[]): void {
-    const key: Key = [partition, kind.name, ...ids];
+    const key: StoreKey = [partition, kind.name, ...ids];
     this.#writes.set(writableKeyText(key), { key, bytes });
   }
 
   remove({ name }: RecordKind<unknown>, partition: string, ...ids: string[]): void {
-    const key: Key = [partition, name, ...ids];
+    const key: StoreKey = [partition, name, ...ids];
     this.#writes.set(writableKeyText(key), { key, bytes: undefined });
   }
 }

@@ -7,13 +7,13 @@ import { ownerOf } from './conversation-access.ts';
 
 type AgentPeek = Peek<typeof agentSessionMachine>;
 
-export function statusOf(peek: AgentPeek | undefined): AgentStatus {
+export function agentStatusOf(peek: AgentPeek | undefined): AgentStatus {
   return peek === undefined ? 'closed' : agentStatus(peek.snapshot);
 }
 
 /** Returns the status to show. The record of a server that is gone says busy: nothing runs until the session is used again. */
 export function shownStatusOf(peek: AgentPeek | undefined): AgentStatus {
-  const status = statusOf(peek);
+  const status = agentStatusOf(peek);
   return status === 'busy' && peek?.isLost !== false ? 'ready' : status;
 }
 
@@ -25,7 +25,7 @@ export function agentSessionSummary(
 ): AgentSessionSummary {
   const { notebookSessionId, model, instructions, datasourceSlugs, createdBy, createdAt } = record;
   const status = shownStatusOf(peek);
-  const isLost = status !== statusOf(peek);
+  const isLost = status !== agentStatusOf(peek);
   const closedBy = status === 'closed' ? (peek?.snapshot.context.closedBy ?? null) : null;
   return {
     sessionId,

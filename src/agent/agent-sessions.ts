@@ -24,12 +24,17 @@ import {
 import { workspaceExists } from '#storage/records/identity.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { AgentSessionActors } from './agent-session-actors.ts';
-import { agentSessionSummary, statusOf } from './agent-session-record.ts';
+import { agentSessionSummary, agentStatusOf } from './agent-session-record.ts';
 import { ownerOf } from './conversation-access.ts';
 import type { ConversationContext } from './conversation-context.ts';
 import { servedEntry } from './entry.ts';
 import { parseModelId } from './models/model-id.ts';
-import { namingNotebook, newConversationId, savedConversation, sessionIdOf } from './named-conversation.ts';
+import {
+  conversationSessionId,
+  namingNotebook,
+  newConversationId,
+  savedConversation,
+} from './named-conversation.ts';
 import { snapshotEntries } from './streamed-entries.ts';
 
 /** The filters of a list of conversations. Absent members filter nothing. */
@@ -60,7 +65,7 @@ export class AgentSessions {
     const actors = this.#actors;
     const { workspaceId } = principal;
     const { notebookSessionId = null } = request;
-    const sessionId = sessionIdOf(request, () =>
+    const sessionId = conversationSessionId(request, () =>
       newConversationId(store, workspaceId, (...home) => cluster.owns(...home)),
     );
     const environmentId = request.environmentId as EnvironmentId;
@@ -75,7 +80,7 @@ export class AgentSessions {
     const session = { workspaceId, id: sessionId };
     this.#ensureAwake(session);
     const peek = actors.peek(session);
-    const isOpen = statusOf(peek) !== 'closed';
+    const isOpen = agentStatusOf(peek) !== 'closed';
     const isSame = isOpen && peek?.snapshot.context.environmentId === environmentId;
     const binding = notebookSessionId === null ? null : sessionId;
     const open = { type: 'open', environmentId, notebookSessionId: binding, at: timestamp() } as const;
@@ -91,7 +96,7 @@ export class AgentSessions {
 
   /** Throws when the caller may not use the conversation that the request names. */
   checkOpen(principal: Principal, request: OpenAgentSession): void {
-    savedConversation(this.#context, principal, sessionIdOf(request), request);
+    savedConversation(this.#context, principal, conversationSessionId(request), request);
   }
 
   /**
@@ -106,7 +111,7 @@ export class AgentSessions {
     const { conversations, notebooks } = this.#context;
     const { workspaceId } = principal;
     const { notebookSessionId } = request;
-    const sessionId = sessionIdOf(request);
+    const sessionId = conversationSessionId(request);
     savedConversation(this.#context, principal, sessionId, request);
     await conversations.prepare({ workspaceId, id: sessionId });
     if (notebookSessionId == null) return;
@@ -134,7 +139,9 @@ export class AgentSessions {
   isClosed(principal: Principal, sessionId: string): boolean {
     const { access } = this.#context;
     access.readable(principal, sessionId);
-    return statusOf(this.#actors.peek({ workspaceId: principal.workspaceId, id: sessionId })) === 'closed';
+    return (
+      agentStatusOf(this.#actors.peek({ workspaceId: principal.workspaceId, id: sessionId })) === 'closed'
+    );
   }
 
   /** Makes a member the owner of a conversation. Throws the errors of `ConversationAccess.handOver`. */
@@ -243,7 +250,7 @@ export class AgentSessions {
     access.readable(principal, sessionId);
     const session = { workspaceId: principal.workspaceId, id: sessionId };
     if (!observes) this.#ensureAwake(session);
-    if (statusOf(actors.peek(session)) === 'closed') return undefined;
+    if (agentStatusOf(actors.peek(session)) === 'closed') return undefined;
     const attach = agentActors.plane.follow(session, {
       lastEventId,
       observes,
@@ -288,7 +295,7 @@ export class AgentSessions {
   #ensureAwake(session: ActorId): void {
     const actors = this.#actors;
     const peek = actors.peek(session);
-    if (peek !== undefined && !peek.live && statusOf(peek) === 'busy') actors.restore(session);
+    if (peek !== undefined && !peek.live && agentStatusOf(peek) === 'busy') actors.restore(session);
   }
 
   #summary(workspaceId: WorkspaceId, sessionId: string, record: ConversationRecord): AgentSessionSummary {

@@ -4,7 +4,7 @@ import type { ToolResultPart } from '#src/contract/wire/agent.ts';
 import type { StoredEntry } from './entry.ts';
 import { MAX_SHOWN_IMAGES } from './messages.ts';
 
-export interface Compacted {
+export interface CompactedEntries {
   readonly entries: readonly StoredEntry[];
   /** Tool outputs that were left out. */
   readonly outputs: number;
@@ -35,7 +35,7 @@ export function tokensOf({ entry }: StoredEntry, maxImages = Number.POSITIVE_INF
 }
 
 /** Returns the entries that fit into `budgetTokens`. The current prompt and the outputs of its last step are always kept. */
-export function compact(entries: readonly StoredEntry[], budgetTokens: number): Compacted {
+export function compactEntries(entries: readonly StoredEntry[], budgetTokens: number): CompactedEntries {
   const kept = [...entries];
   const images = shownImages(entries);
   let total = kept.reduce((sum, entry, i) => sum + tokensOf(entry, images[i]), 0);

@@ -19,7 +19,7 @@ export interface StoredEntry {
   readonly provider: readonly ProviderData[];
 }
 
-export function textOf(entry: AgentEntry): string {
+export function entryText(entry: AgentEntry): string {
   return entry.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 

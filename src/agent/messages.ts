@@ -5,7 +5,7 @@
  */
 import type { LanguageModelV3Message, SharedV3ProviderOptions } from '@ai-sdk/provider';
 import type { ShownImage, ToolResultPart } from '#src/contract/wire/agent.ts';
-import { distinctIds, type ProviderData, ResultsOfAnswer, type StoredEntry, textOf } from './entry.ts';
+import { distinctIds, entryText, type ProviderData, ResultsOfAnswer, type StoredEntry } from './entry.ts';
 import { asData } from './tools/as-data.ts';
 
 type MessageOf<Role> = Extract<LanguageModelV3Message, { role: Role }>;
@@ -38,7 +38,7 @@ export function messagesOf(
   for (const [i, kept] of entries.entries()) {
     const before = messages.at(-1);
     if (kept.entry.role === 'user') {
-      const part = { type: 'text' as const, text: textOf(kept.entry) };
+      const part = { type: 'text' as const, text: entryText(kept.entry) };
       if (before?.role === 'user') before.content.push(part);
       else messages.push({ role: 'user', content: [part] });
     } else if (kept.entry.role === 'assistant') {

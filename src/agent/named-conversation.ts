@@ -19,7 +19,7 @@ const MAX_TRIES = 4096;
  * Returns the id of the conversation that the request names, or a new one from `makeNew`. Throws `invalid_request` when the request
  * names two.
  */
-export function sessionIdOf(
+export function conversationSessionId(
   { id, notebookSessionId }: OpenAgentSession,
   makeNew: () => SessionId = () => newId('conversation'),
 ): SessionId {

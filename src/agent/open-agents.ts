@@ -8,7 +8,7 @@ import { conversationRecords } from '#storage/records/conversations.ts';
 import type { RunIndexEntry } from '#storage/records/runs.ts';
 import { AgentPrompts } from './agent-prompts.ts';
 import { AgentActors } from './agent-session-actors.ts';
-import { statusOf } from './agent-session-record.ts';
+import { agentStatusOf } from './agent-session-record.ts';
 import { AgentSessions } from './agent-sessions.ts';
 import { ConversationAccess } from './conversation-access.ts';
 import type { ConversationContext } from './conversation-context.ts';
@@ -54,7 +54,7 @@ export function openAgents(
     store,
     makeStream,
     owns: (...home) => cluster.owns(...home),
-    isBusy: (session) => statusOf(agentActors.actors.peek(session)) === 'busy',
+    isBusy: (session) => agentStatusOf(agentActors.actors.peek(session)) === 'busy',
     outcomeOf,
   });
   const agentActors: AgentActors = new AgentActors(context, conversations);

@@ -20,7 +20,7 @@ import type { TokenUsage } from '#src/contract/wire/run.ts';
 import type { BegunRun } from '#src/runtime/runs/run-repository.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { type Asset, readAsset } from '#storage/records/assets.ts';
-import { compact } from './compaction.ts';
+import { compactEntries } from './compaction.ts';
 import { openCalls } from './entry.ts';
 import type { LiveConversation } from './live-conversation.ts';
 import { messagesOf } from './messages.ts';
@@ -260,7 +260,7 @@ export class PromptTurn {
     const { conversation, model } = this.#options;
     const { store } = this.#context;
     const budget = (model.windowTokens * HISTORY_SHARE) / 2 ** this.#squeezes;
-    const { entries, outputs, prompts } = compact(withoutWithdrawn(conversation.entries), budget);
+    const { entries, outputs, prompts } = compactEntries(withoutWithdrawn(conversation.entries), budget);
     this.#warnings.addCompaction(outputs, prompts);
     const { workspaceId } = conversation;
     return messagesOf(entries, {

@@ -2,7 +2,7 @@
 
 import type { AgentEntry } from '#src/contract/wire/agent.ts';
 import type { OutputPart } from '#src/contract/wire/run.ts';
-import { callsOf, ResultsOfAnswer, textOf } from './entry.ts';
+import { callsOf, entryText, ResultsOfAnswer } from './entry.ts';
 
 export type Warning = Extract<OutputPart, { type: 'warning' }>;
 export type AssetPart = Extract<OutputPart, { type: 'asset' }>;
@@ -17,7 +17,7 @@ export function turnParts(
   const last = entries.findLastIndex(({ role }) => role === 'assistant');
   const parts = entries.flatMap((entry, i): OutputPart[] => {
     if (entry.role !== 'assistant') return [];
-    const text = textOf(entry);
+    const text = entryText(entry);
     const isFinal = isAnswered && i === last;
     const results = new ResultsOfAnswer(entries, i);
     return [

@@ -19,7 +19,7 @@ export const PAGE_COOKIE = 'troupe-page';
 export const DEFAULT_BODY_LIMIT_BYTES = 1024 * 1024;
 
 /** `token`: every holder of a valid access token, in any workspace. */
-export type Access = 'public' | 'token' | { readonly action: string };
+export type RouteAccess = 'public' | 'token' | { readonly action: string };
 
 /** A request as its handler sees it. Everything is copied, so it outlives the connection. */
 export interface RouteRequest<
@@ -73,7 +73,7 @@ export type AnyRouteRequest = RouteRequest<
  */
 export type RequestHome = { readonly id: string | undefined } | undefined;
 
-interface Declaration<Path extends string, A extends Access, Headers extends string> {
+interface Declaration<Path extends string, A extends RouteAccess, Headers extends string> {
   readonly method: Method;
   readonly path: Path;
   readonly operationId: string;
@@ -159,7 +159,7 @@ interface Declaration<Path extends string, A extends Access, Headers extends str
 
 export interface RouteSpec<
   Path extends string,
-  A extends Access,
+  A extends RouteAccess,
   Headers extends string,
   Query extends TSchema,
   Body extends TSchema,
@@ -206,7 +206,7 @@ export interface RouteSpec<
 
 type RequestOf<
   Path extends string,
-  A extends Access,
+  A extends RouteAccess,
   Headers extends string,
   Query extends TSchema,
   Body extends TSchema,
@@ -230,7 +230,7 @@ type DescribedBody<Responses> = {
 }[keyof Responses];
 
 /** A declared operation, without the types of its own schemas. */
-export interface Route extends Declaration<string, Access, string> {
+export interface Route extends Declaration<string, RouteAccess, string> {
   readonly query?: QuerySchema;
   readonly body?: TSchema;
   readonly optionalBody?: boolean;
@@ -312,7 +312,7 @@ export function pathWith(path: string, params: Readonly<Record<string, string>>)
 /** Declares one operation. The type of the handler's request follows from the path and the schemas. */
 export function defineRoute<
   const Path extends string,
-  const A extends Access,
+  const A extends RouteAccess,
   Headers extends string = never,
   Query extends TSchema = TUndefined,
   Body extends TSchema = TUndefined,

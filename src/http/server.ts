@@ -26,7 +26,7 @@ import { problemReply } from './reply/problem.ts';
 import { problemPage, wantsPage } from './reply/problem-page.ts';
 import { type EncodedReply, type ReplyStamp, writeWhole } from './reply/write-reply.ts';
 import type { Route } from './route.ts';
-import { createApp, type ListenAddress, listenForProxies, listenOn, loadUws } from './uws.ts';
+import { createUwsApp, type ListenAddress, listenForProxies, listenOn, loadUws } from './uws.ts';
 import type { WireRequest } from './wire-exchange.ts';
 
 export interface ServerOptions extends HttpDependencies {
@@ -83,7 +83,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   };
   const prepared = prepare(routes, context);
   const createMounted = (served: HttpContext): TemplatedApp => {
-    const app = createApp(uws);
+    const app = createUwsApp(uws);
     limitConnections(app, connections);
     mount(app, prepared, served);
     return app;

@@ -75,7 +75,7 @@ export async function loadUws(named?: string): Promise<Uws> {
  * Returns an app that closes connections on which nothing complete arrives for ten seconds: half requests, and idle connections.
  * Some copies of the library take 30 seconds unless they are told otherwise, and others always take ten.
  */
-export function createApp(uws: Uws): TemplatedApp {
+export function createUwsApp(uws: Uws): TemplatedApp {
   const app = uws.App();
   app.setIdleTimeout?.(MAX_IDLE_S);
   app.setResponseTimeout?.(MAX_IDLE_S);

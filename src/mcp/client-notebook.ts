@@ -16,7 +16,7 @@ import { CellStates } from './cell-states.ts';
 import { Deadline } from './deadline.ts';
 import type { McpCall } from './mcp-call.ts';
 import type { NotebookLines } from './notebook-lines.ts';
-import { sessionEvents } from './session-events.ts';
+import { eventsForTools } from './session-events.ts';
 import { inOpenSession } from './sessions.ts';
 
 /** The longest time that one request waits for the end of a run, in seconds. */
@@ -42,7 +42,7 @@ export class ClientNotebook implements OpenNotebook {
   cellIds(): Promise<readonly string[]> {
     const { notebookId } = this.#call;
     return inOpenSession(this.#call, notebookId, async () => {
-      for await (const event of sessionEvents(this.#call, notebookId))
+      for await (const event of eventsForTools(this.#call, notebookId))
         if (event.type === 'cells-registered') return event.data.order;
       throw brokenOff();
     });
@@ -53,7 +53,7 @@ export class ClientNotebook implements OpenNotebook {
     const { notebookId } = this.#call;
     return inOpenSession(this.#call, notebookId, async () => {
       const state = new CellStates(cellIds);
-      for await (const event of sessionEvents(this.#call, notebookId)) {
+      for await (const event of eventsForTools(this.#call, notebookId)) {
         if (event.type === 'session.replayed') return await this.#shown(state);
         state.take(event);
       }

@@ -3,7 +3,7 @@
 import { unawaited } from '#src/base/async/unawaited.ts';
 import { endOfText } from '#src/base/text/cut-text.ts';
 import type { McpCall } from './mcp-call.ts';
-import { sessionEvents } from './session-events.ts';
+import { eventsForTools } from './session-events.ts';
 
 /** How often a call without other news reports that it is still running: clients take a silent server for a dead one. */
 const TICK_MS = 5_000;
@@ -36,7 +36,7 @@ async function follow(call: McpCall, signal: AbortSignal): Promise<void> {
   let isLive = false;
   /** The printed line that has no end yet: its text may come in pieces. */
   let open = '';
-  for await (const event of sessionEvents({ ...call, signal }, notebookId, { observe: true })) {
+  for await (const event of eventsForTools({ ...call, signal }, notebookId, { observe: true })) {
     if (event.type === 'session.replayed') isLive = true;
     if (!isLive) continue;
     if (event.type === 'console-output') {

@@ -28,7 +28,7 @@ import type { McpCall, McpCaller } from './mcp-call.ts';
 import { NotebookLines } from './notebook-lines.ts';
 import { withProgress } from './progress.ts';
 import { LargeContent, listResources, readResource, TEMPLATES } from './resources.ts';
-import { refusal, toolResult } from './tool-result.ts';
+import { toolRefusal, toolResult } from './tool-result.ts';
 import { DEFAULT_TIMEOUT_S, LIMITS, TARGET, workspaceTools } from './workspace-tools.ts';
 
 /** The context of a client's message. */
@@ -185,7 +185,7 @@ export class Protocol {
     from: McpRequest,
   ): Promise<CallToolResult> {
     const tool = this.#tools.get(name);
-    if (tool === undefined) return refusal(`There is no tool ${name}.`);
+    if (tool === undefined) return toolRefusal(`There is no tool ${name}.`);
     const [calls, log] = [this.#calls, this.#log];
     const { signal, end } = calls.begin({ ...nameOf(from), requestId: mcpReq.id }, mcpReq.signal);
     const call: McpCall = {
@@ -206,7 +206,7 @@ export class Protocol {
       return toolResult(outcome, call.links);
     } catch (error) {
       if (!signal.aborted) log.error({ err: error, tool: name }, 'a tool failed');
-      return refusal(
+      return toolRefusal(
         signal.aborted ? 'Cancelled.' : `The tool ${name} failed, through a fault of the server.`,
       );
     } finally {
@@ -222,7 +222,7 @@ interface ListedTool {
   readonly annotations: { readonly readOnlyHint: boolean; readonly openWorldHint: boolean };
 }
 
-/** Runs the tool. A refusal by the API is an outcome like a refusal by the tool. */
+/** Runs the tool. A toolRefusal by the API is an outcome like a toolRefusal by the tool. */
 async function outcomeOf(tool: Tool<McpCall>, input: unknown, call: McpCall): Promise<ToolOutcome> {
   try {
     return await tool.run(input, call);

@@ -19,7 +19,7 @@ const DATA = 'data: ';
  * stays asleep. Throws the refusals of the
  * API, and `session_closed` for the stream of a closed session.
  */
-export async function* sessionEvents(
+export async function* eventsForTools(
   { connection, principal: { workspaceId }, signal }: Pick<McpCall, 'connection' | 'principal' | 'signal'>,
   sessionId: string,
   query: { readonly observe?: boolean } = {},

@@ -28,7 +28,7 @@ const UNTRUSTED =
  */
 export function toolResult(outcome: ToolOutcome, links: readonly AssetLink[]): CallToolResult {
   const { status, text, images = [], data } = shortened(outcome);
-  if (status === 'cancelled' || (status === 'failed' && data === undefined)) return refusal(text);
+  if (status === 'cancelled' || (status === 'failed' && data === undefined)) return toolRefusal(text);
   const structured = fitting(data ?? {});
   let left = MAX_RESULT_CHARS - JSON.stringify([text, structured]).length;
   const shown = images.slice(0, MAX_OUTPUT_IMAGES).flatMap(({ mimetype, bytes }) => {
@@ -59,7 +59,7 @@ export function toolResult(outcome: ToolOutcome, links: readonly AssetLink[]): C
 }
 
 /** Returns the result of a call that was refused. */
-export function refusal(text: string): CallToolResult {
+export function toolRefusal(text: string): CallToolResult {
   return {
     isError: true,
     content: [{ type: 'text', text }],

@@ -13,7 +13,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   BIG_DATA,
-  childOf,
+  childPageOf,
   HEADER_BYTES,
   MAX_DEPTH,
   type Meta,
@@ -151,7 +151,7 @@ async function readFully(file: FileHandle, position: number, length: number): Pr
 }
 
 function childrenOf(branch: Buffer): number[] {
-  return nodesOf(branch).map((at) => childOf(branch, at));
+  return nodesOf(branch).map((at) => childPageOf(branch, at));
 }
 
 /** Returns the places of the values that have separate pages. */

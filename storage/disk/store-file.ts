@@ -158,7 +158,7 @@ class PageWalk {
     else if (transaction > newest) this.#note(`page ${number} is newer than the page that leads to it`);
     else if (depth > MAX_DEPTH) this.#note(`page ${number} is too deep`);
     else if ((flags & PAGE.branch) !== 0) {
-      this.#eachNode(page, number, (at) => this.visit(childOf(page, at), depth + 1, transaction));
+      this.#eachNode(page, number, (at) => this.visit(childPageOf(page, at), depth + 1, transaction));
     } else if ((flags & PAGE.leaf) !== 0) {
       this.#eachNode(page, number, (at) => this.#visitValue(page, at, number));
     } else this.#note(`page ${number} is neither a branch nor a leaf`);
@@ -233,6 +233,6 @@ class PageWalk {
 }
 
 /** Returns the number of the page that a node of a branch leads to. */
-export function childOf(page: Buffer, at: number): number {
+export function childPageOf(page: Buffer, at: number): number {
   return page.readUInt32LE(at) + page.readUInt16LE(at + 4) * 2 ** 32;
 }

@@ -1,9 +1,9 @@
 import type { RootDatabase } from 'lmdb';
 import { DamagedRecord, decodeRecord, problemOf, type RecordKind } from '../codec.ts';
-import { type Key, partitionRange, rangeOf } from '../keys.ts';
+import { partitionRange, rangeOf, type StoreKey } from '../keys.ts';
 
 /** Which entries of a range to return. */
-export interface Page {
+export interface CommittedPage {
   /** Only entries after this id, or before it when `reverse`. The id need not exist. */
   readonly after?: string | undefined;
   /** Only entries up to this id, or down to it when `reverse`. The id need not exist. */
@@ -23,20 +23,20 @@ export interface Entry<T> {
  * and left out.
  */
 export class CommittedRecords {
-  readonly #database: RootDatabase<Buffer, Key>;
-  #onDamage: (key: Key, problem: string) => void = () => undefined;
+  readonly #database: RootDatabase<Buffer, StoreKey>;
+  #onDamage: (key: StoreKey, problem: string) => void = () => undefined;
 
-  constructor(database: RootDatabase<Buffer, Key>) {
+  constructor(database: RootDatabase<Buffer, StoreKey>) {
     this.#database = database;
   }
 
   /** Calls `report` with the key of every damaged record that is read. */
-  onDamage(report: (key: Key, problem: string) => void): void {
+  onDamage(report: (key: StoreKey, problem: string) => void): void {
     this.#onDamage = report;
   }
 
   /** Returns the value of a record. Throws `DamagedRecord`, after reporting it, when the bytes are damaged. */
-  protected decode<T>(kind: RecordKind<T>, key: Key, bytes: Uint8Array): T {
+  protected decode<T>(kind: RecordKind<T>, key: StoreKey, bytes: Uint8Array): T {
     try {
       return decodeRecord(kind, bytes);
     } catch (error) {
@@ -50,7 +50,7 @@ export class CommittedRecords {
     kind: RecordKind<T>,
     partition: string,
     prefix: readonly string[],
-    page: Page,
+    page: CommittedPage,
   ): Generator<Entry<T>> {
     const { low, high } = rangeOf(partition, kind.name, prefix);
     const { after, until, limit, reverse = false } = page;
@@ -130,7 +130,7 @@ export class CommittedRecords {
   }
 
   /** Yields the first `limit` committed keys of a partition, of all kinds. Values are not read. */
-  listPartition(partition: string, limit: number): Iterable<Key> {
+  listPartition(partition: string, limit: number): Iterable<StoreKey> {
     const { low, high } = partitionRange(partition);
     return this.#database.getKeys({ start: low, end: high, limit });
   }
@@ -138,32 +138,32 @@ export class CommittedRecords {
   /** Yields the committed records of a partition after `after`, or from its first on, with the bytes of their values. */
   *listSizes(
     partition: string,
-    after: Key | undefined,
-  ): Generator<{ readonly key: Key; readonly bytes: number }> {
+    after: StoreKey | undefined,
+  ): Generator<{ readonly key: StoreKey; readonly bytes: number }> {
     const { low, high } = partitionRange(partition);
     const range = { start: after ?? low, end: high, exclusiveStart: after !== undefined, snapshot: true };
     for (const { key, value } of this.#database.getRange(range)) yield { key, bytes: value.byteLength };
   }
 
   /** Yields every committed record with its fault, if it has one. Reads all of them. */
-  *checkAll(): Generator<{ readonly key: Key; readonly problem: string | undefined }> {
+  *checkAll(): Generator<{ readonly key: StoreKey; readonly problem: string | undefined }> {
     for (const { key, value } of this.#database.getRange({ snapshot: true }))
       yield { key, problem: problemOf(value) };
   }
 
   /** Returns the bytes of a committed record as they are, damaged or not. */
-  bytesOf(key: Key): Uint8Array | undefined {
+  bytesOf(key: StoreKey): Uint8Array | undefined {
     const bytes: unknown = this.#database.get(key);
     return bytes instanceof Uint8Array ? bytes : undefined;
   }
 
   /** Returns the bytes of a committed record; undefined when it is missing or damaged. */
-  soundBytesOf(key: Key): Uint8Array | undefined {
+  soundBytesOf(key: StoreKey): Uint8Array | undefined {
     const bytes = this.bytesOf(key);
     return bytes === undefined || problemOf(bytes) !== undefined ? undefined : bytes;
   }
 
-  #decodeListed<T>(kind: RecordKind<T>, key: Key, bytes: Uint8Array): { readonly value: T } | undefined {
+  #decodeListed<T>(kind: RecordKind<T>, key: StoreKey, bytes: Uint8Array): { readonly value: T } | undefined {
     try {
       return { value: this.decode(kind, key, bytes) };
     } catch (error) {

@@ -1,6 +1,6 @@
 import { AppError } from '#src/base/errors/errors.ts';
 import { firstIdAt, type IdKind, timeText } from '#src/base/ids.ts';
-import type { Entry, Page } from './committed-records.ts';
+import type { CommittedPage, Entry } from './committed-records.ts';
 import { type Listing, PageBuilder } from './page-builder.ts';
 
 export type Order = 'asc' | 'desc';
@@ -81,7 +81,7 @@ function millisecondsOf(name: string, text: string): number {
 export function pageOf(
   { after, order = 'asc' }: Omit<PageRequest, 'limit'>,
   { low, high }: Bounds = {},
-): Page {
+): CommittedPage {
   const reverse = order === 'desc';
   const [first, until] = reverse ? [high, low] : [low, high];
   const isFurther = after !== undefined && (first === undefined || (reverse ? after < first : after > first));

@@ -4,7 +4,7 @@
  */
 
 import { type IdKind, isIdOf, isTimeText, timeOfText, timeText, type WorkspaceId } from '#src/base/ids.ts';
-import { type Timestamp, timestamp } from '#src/base/time/clock.ts';
+import { type IsoTime, timestamp } from '#src/base/time/clock.ts';
 import type { RecordKind } from '../codec.ts';
 import type { Store } from '../store.ts';
 
@@ -40,7 +40,7 @@ export class PlaceTimes {
     this.#kind = kind;
   }
 
-  next(workspaceId: WorkspaceId): Timestamp {
+  next(workspaceId: WorkspaceId): IsoTime {
     if (!this.#store.isShared) return timestamp();
     const newestFirst = { limit: 1, reverse: true };
     const [newest] = this.#store.list(this.#kind, workspaceId, [], newestFirst);

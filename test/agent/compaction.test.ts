@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { compact, LEFT_OUT, tokensOf } from '#src/agent/compaction.ts';
+import { compactEntries, LEFT_OUT, tokensOf } from '#src/agent/compaction.ts';
 import type { StoredEntry } from '#src/agent/entry.ts';
 import { answer, callPart, entry, resultPart, user } from './stored-entries.ts';
 
@@ -31,11 +31,11 @@ const shown = (entries: readonly StoredEntry[]) =>
   );
 
 test('a history within the budget is unchanged', () => {
-  assert.deepEqual(compact(HISTORY, 10_000), { entries: HISTORY, outputs: 0, prompts: 0 });
+  assert.deepEqual(compactEntries(HISTORY, 10_000), { entries: HISTORY, outputs: 0, prompts: 0 });
 });
 
 test('the oldest outputs are left out first, and only as many as necessary', () => {
-  const { entries, outputs, prompts } = compact(HISTORY, 2_500);
+  const { entries, outputs, prompts } = compactEntries(HISTORY, 2_500);
   assert.deepEqual([outputs, prompts], [1, 0]);
   assert.deepEqual(shown(entries).flat(), [
     ...['one', 'call a', 'left out', 'first', 'two', 'call b', 'output', 'call c', 'output'],
@@ -43,17 +43,17 @@ test('the oldest outputs are left out first, and only as many as necessary', () 
 });
 
 test('the outputs of the last step stay, and whole prompts are left out when removing outputs is not enough', () => {
-  const { entries, outputs, prompts } = compact(HISTORY, 1_100);
+  const { entries, outputs, prompts } = compactEntries(HISTORY, 1_100);
   assert.deepEqual([outputs, prompts], [2, 1]);
   assert.deepEqual(shown(entries).flat(), ['two', 'call b', 'left out', 'call c', 'output']);
 });
 
 test('the present prompt stays however small the budget is, and every call keeps its result', () => {
-  const { entries } = compact(HISTORY, 1);
+  const { entries } = compactEntries(HISTORY, 1);
   assert.deepEqual(shown(entries).flat(), ['two', 'call b', 'left out', 'call c', 'output']);
 });
 
 test('removing entries subtracts their tokens from the total', () => {
-  const { entries } = compact(HISTORY, 2_500);
+  const { entries } = compactEntries(HISTORY, 2_500);
   assert.ok(entries.reduce((sum, kept) => sum + tokensOf(kept), 0) <= 2_500);
 });

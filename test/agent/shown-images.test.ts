@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { compact } from '#src/agent/compaction.ts';
+import { compactEntries } from '#src/agent/compaction.ts';
 import type { StoredEntry } from '#src/agent/entry.ts';
 import { MAX_SHOWN_IMAGE_BYTES, MAX_SHOWN_IMAGES, messagesOf } from '#src/agent/messages.ts';
 import { MAX_OUTPUT_IMAGES, shortened } from '#src/agent/tools/tool.ts';
@@ -81,8 +81,8 @@ test('a model gets the last pictures that fit into 12 MiB', () => {
 
 test('pictures that are not sent do not cause outputs to be left out', () => {
   const entries = history(...Array.from({ length: 100 }, () => 1));
-  assert.equal(compact(entries, 20_000).outputs, 0);
-  assert.ok(compact(entries, 10_000).outputs > 0);
+  assert.equal(compactEntries(entries, 20_000).outputs, 0);
+  assert.ok(compactEntries(entries, 10_000).outputs > 0);
 });
 
 test('an output of a tool has at most ten pictures, and a note with their total number', () => {

@@ -6,7 +6,11 @@ import test, { type TestContext } from 'node:test';
 import { type AnyActorRef, createActor, fromCallback, type StateValue } from 'xstate';
 import { type AgentSessionContext, agentSessionMachine } from '#machines/agent-session.ts';
 import { unprovided } from '#machines/any-session.ts';
-import { notebookSessionMachine, type SessionEvent, sessionStatus } from '#machines/notebook-session.ts';
+import {
+  type NotebookSessionEvent,
+  notebookSessionMachine,
+  sessionStatus,
+} from '#machines/notebook-session.ts';
 import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
 import { invariant } from '#src/base/errors/invariant.ts';
 import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
@@ -271,7 +275,7 @@ function errorOfSession(
   value: StateValue,
   context: object,
   actions: object,
-  ...events: SessionEvent[]
+  ...events: NotebookSessionEvent[]
 ): unknown {
   const machine = notebookSessionMachine.provide({
     actors: { kernel: fromCallback(() => {}) },

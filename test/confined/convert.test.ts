@@ -5,7 +5,7 @@ import { convertInChild } from '#src/confined/processes/children/convert.ts';
 import { EngineProcess } from '#src/confined/processes/children/engine-process.ts';
 import { checkSyntaxInChild } from '#src/confined/processes/children/syntax-judge.ts';
 import type { ChildStarter, ConfinedChild } from '#src/confined/processes/confined-child.ts';
-import { NO_LIMITS } from '#src/confined/processes/limits.ts';
+import { NO_PROCESS_LIMITS } from '#src/confined/processes/limits.ts';
 import { startTestHost, type TestHost } from './kernel-fixture.ts';
 
 /** The folder of the files of the workspace that conversions count towards. */
@@ -103,7 +103,7 @@ test('a conversion without a host fails with a clear error', async () => {
 });
 
 test('conversions and checks of long code count towards the memory of their workspace, together with its databases', async () => {
-  const limits = { ...NO_LIMITS, memoryBytes: 500 * 2 ** 20, nice: 7 };
+  const limits = { ...NO_PROCESS_LIMITS, memoryBytes: 500 * 2 ** 20, nice: 7 };
   const orders: Readonly<Record<string, unknown>>[] = [];
   const starter: ChildStarter = {
     startChild(request, events) {

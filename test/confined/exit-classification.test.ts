@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { classifyExit, type EndFacts, type KernelExit } from '#src/confined/processes/exit-classification.ts';
 import { OomWatch } from '#src/confined/processes/host/oom-watch.ts';
-import { NO_LIMITS } from '#src/confined/processes/limits.ts';
+import { NO_PROCESS_LIMITS } from '#src/confined/processes/limits.ts';
 
 const FACTS: EndFacts = {
   wasReady: true,
@@ -15,7 +15,7 @@ const FACTS: EndFacts = {
   refusal: null,
   end: null,
   wasOutOfMemory: () => false,
-  limits: NO_LIMITS,
+  limits: NO_PROCESS_LIMITS,
 };
 const exited = (code: number) => ({ code, signal: null });
 const killed = (signal: number) => ({ code: 0, signal });
@@ -67,7 +67,7 @@ const TABLE: readonly (readonly [string, Partial<EndFacts>, KernelExit])[] = [
   ],
   [
     'an abort below a memory limit',
-    { end: killed(6), limits: { ...NO_LIMITS, memoryBytes: 2 ** 30 } },
+    { end: killed(6), limits: { ...NO_PROCESS_LIMITS, memoryBytes: 2 ** 30 } },
     {
       cause: 'kernel_killed',
       code: null,
@@ -78,7 +78,7 @@ const TABLE: readonly (readonly [string, Partial<EndFacts>, KernelExit])[] = [
   ],
   [
     'all its processor time',
-    { end: killed(24), limits: { ...NO_LIMITS, cpuSeconds: 60 } },
+    { end: killed(24), limits: { ...NO_PROCESS_LIMITS, cpuSeconds: 60 } },
     {
       cause: 'kernel_killed',
       code: null,
@@ -89,7 +89,7 @@ const TABLE: readonly (readonly [string, Partial<EndFacts>, KernelExit])[] = [
   ],
   [
     'its own control group full',
-    { end: { ...killed(9), outOfMemory: true }, limits: { ...NO_LIMITS, memoryBytes: 2 ** 30 } },
+    { end: { ...killed(9), outOfMemory: true }, limits: { ...NO_PROCESS_LIMITS, memoryBytes: 2 ** 30 } },
     {
       cause: 'kernel_out_of_memory',
       code: null,

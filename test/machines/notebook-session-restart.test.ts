@@ -1,7 +1,7 @@
 /** Stored sessions after a restart of the server. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { SessionEvent } from '#machines/notebook-session.ts';
+import type { NotebookSessionEvent } from '#machines/notebook-session.ts';
 import { cancel, EARLY_MS, execute, exited, open, ready, restored, startSession } from './session-fixture.ts';
 import { STATES, type State, WAY } from './session-states.ts';
 
@@ -53,7 +53,7 @@ test('a restored session starts without early deaths or a failure, and with a ne
 });
 
 test('a restart treats a busy session like the ready one that is stored in its place', (t) => {
-  const afterRestart = (...events: SessionEvent[]) => {
+  const afterRestart = (...events: NotebookSessionEvent[]) => {
     const before = startSession(t);
     before.send(open, ready, ...events);
     const { state, context, ended, send } = startSession(t, before.session.getSnapshot());

@@ -1,12 +1,12 @@
 /** The effect of each event in each state of a notebook session. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { notebookSessionMachine, type SessionEvent } from '#machines/notebook-session.ts';
+import { type NotebookSessionEvent, notebookSessionMachine } from '#machines/notebook-session.ts';
 import { outcome, type Table, testTable } from './chart-table.ts';
 import { shareEnvironment, startSession } from './session-fixture.ts';
 import { assertInvariants, EVENTS, STATES, type State, WAY } from './session-states.ts';
 
-const TABLE: Table<State, SessionEvent['type']> = {
+const TABLE: Table<State, NotebookSessionEvent['type']> = {
   closed: {
     shareEnvironment: { refused: 'notebook_not_ready' },
     bindAgent: { refused: 'notebook_not_ready' },

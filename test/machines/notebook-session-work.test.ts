@@ -1,7 +1,7 @@
 /** Work in a notebook session, and its cancellation. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { SessionEvent } from '#machines/notebook-session.ts';
+import type { NotebookSessionEvent } from '#machines/notebook-session.ts';
 import { outcome } from './chart-table.ts';
 import {
   cancel,
@@ -23,7 +23,7 @@ import { BROKEN, CLOSED, KILLED, STUCK, WAY } from './session-states.ts';
 
 test('work that edits is refused in run mode, and other work is accepted', (t) => {
   const s = startSession(t);
-  s.send({ ...open, mode: 'run' } as SessionEvent, ready);
+  s.send({ ...open, mode: 'run' } as NotebookSessionEvent, ready);
   assert.deepEqual(outcome(s.session, execute('run_1', true)), { refused: 'session_not_editable' });
   assert.deepEqual(outcome(s.session, execute('run_1', false)), { to: 'live.busy.running' });
 });
@@ -84,7 +84,7 @@ test('a kernel that finishes within the grace keeps its memory and its answer', 
   assert.equal(s.state(), 'live.ready', 'the grace of the cancelled work no longer runs');
 });
 
-const INTERRUPTED: SessionEvent = {
+const INTERRUPTED: NotebookSessionEvent = {
   type: 'kernel.done',
   workId: 'run_1',
   status: 'cancelled',

@@ -1,7 +1,7 @@
 /** The lives of a notebook session: it opens, dies, sleeps, wakes and closes. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { type SessionEvent, sessionStatus } from '#machines/notebook-session.ts';
+import { type NotebookSessionEvent, sessionStatus } from '#machines/notebook-session.ts';
 import { SeededRandom } from '#test/support/random.ts';
 import {
   cancel,
@@ -46,9 +46,9 @@ test('one life of a session is announced in order, with one start and one stop o
 
 test('a reopened session keeps nothing of its last life', (t) => {
   const s = startSession(t);
-  s.send({ ...open, arguments: ['--month', '3'], metadata: { team: 'a' } } as SessionEvent);
+  s.send({ ...open, arguments: ['--month', '3'], metadata: { team: 'a' } } as NotebookSessionEvent);
   s.send(ready, execute(), exited(EARLY_MS), close, exited());
-  s.send({ ...open, arguments: [], mode: 'run', at: '2026-02-02T00:00:00.000Z' } as SessionEvent);
+  s.send({ ...open, arguments: [], mode: 'run', at: '2026-02-02T00:00:00.000Z' } as NotebookSessionEvent);
   assert.deepEqual(s.context(), {
     ...INPUT,
     environmentId: 'env_1',
@@ -68,7 +68,7 @@ test('a reopened session keeps nothing of its last life', (t) => {
 });
 
 test('a session knows why its last kernel has ended until it is opened again', (t) => {
-  const ends: readonly (readonly [string | null, ...SessionEvent[]])[] = [
+  const ends: readonly (readonly [string | null, ...NotebookSessionEvent[]])[] = [
     [null, open, ready],
     ['idle', hibernate, wake, ready],
     [OOM.code, exited(LATE_MS), ready],
@@ -176,7 +176,7 @@ test('the third early death in a row fails the session', (t) => {
 
 test('the end of the kernel host neither counts as a crash of the session nor resets the count', (t) => {
   const s = startSession(t);
-  const lost: SessionEvent = {
+  const lost: NotebookSessionEvent = {
     type: 'kernel.exited',
     uptimeMs: EARLY_MS,
     failure: { code: 'kernel_host_lost', message: 'The host has ended.' },

@@ -7,11 +7,11 @@ import type { TestContext } from 'node:test';
 import { createActor, fromCallback, SimulatedClock } from 'xstate';
 import {
   type DriverCommand,
+  type NotebookSessionEvent,
   type NotebookSessionNotice,
   type NotebookSessionSnapshot,
   notebookSessionMachine,
   type SessionContext,
-  type SessionEvent,
   type Work,
   type WorkEnd,
 } from '#machines/notebook-session.ts';
@@ -41,7 +41,7 @@ export function startSession(t: TestContext, from?: NotebookSessionSnapshot) {
     stops: 0,
     /** Makes the next start, or the next order, throw. */
     breaks: null as 'start' | 'order' | null,
-    say: (_: SessionEvent): void => assert.fail('no kernel was ever started'),
+    say: (_: NotebookSessionEvent): void => assert.fail('no kernel was ever started'),
   };
   const machine = notebookSessionMachine.provide({
     actors: {
@@ -86,7 +86,7 @@ export function startSession(t: TestContext, from?: NotebookSessionSnapshot) {
   session.subscribe({ error: (error) => assert.fail(error as Error) });
   session.start();
   t.after(() => session.stop());
-  const send = (...events: SessionEvent[]) => {
+  const send = (...events: NotebookSessionEvent[]) => {
     for (const event of events) session.send(event);
   };
   const state = () => leafOf(session.getSnapshot().value);
@@ -94,7 +94,7 @@ export function startSession(t: TestContext, from?: NotebookSessionSnapshot) {
   return { session, kernel, clock, ended, notices, releases, bound, send, state, context };
 }
 
-export const open: SessionEvent = {
+export const open: NotebookSessionEvent = {
   type: 'open',
   environmentId: 'env_1' as EnvironmentId,
   mode: 'edit',
@@ -103,31 +103,31 @@ export const open: SessionEvent = {
   lifetime: { ttlS: null, idleTimeoutS: null },
   at: '2026-01-01T00:00:00.000Z',
 };
-export function shareEnvironment(environmentId = 'env_1'): SessionEvent {
+export function shareEnvironment(environmentId = 'env_1'): NotebookSessionEvent {
   return { type: 'shareEnvironment', environmentId: environmentId as EnvironmentId };
 }
-export const close: SessionEvent = { type: 'close' };
-export const wake: SessionEvent = { type: 'wake' };
-export const restored: SessionEvent = { type: 'restored' };
-export const installing: SessionEvent = { type: 'kernel.installing' };
-export const installed: SessionEvent = { type: 'kernel.installed' };
-export const ready: SessionEvent = { type: 'kernel.ready', phases: { totalMs: 12 } };
-export const hibernate: SessionEvent = { type: 'hibernate', reason: 'idle' };
-export const suspend: SessionEvent = { type: 'suspend', failure: STOPPED };
+export const close: NotebookSessionEvent = { type: 'close' };
+export const wake: NotebookSessionEvent = { type: 'wake' };
+export const restored: NotebookSessionEvent = { type: 'restored' };
+export const installing: NotebookSessionEvent = { type: 'kernel.installing' };
+export const installed: NotebookSessionEvent = { type: 'kernel.installed' };
+export const ready: NotebookSessionEvent = { type: 'kernel.ready', phases: { totalMs: 12 } };
+export const hibernate: NotebookSessionEvent = { type: 'hibernate', reason: 'idle' };
+export const suspend: NotebookSessionEvent = { type: 'suspend', failure: STOPPED };
 
-export function execute(id = 'run_1', edits = false): SessionEvent {
+export function execute(id = 'run_1', edits = false): NotebookSessionEvent {
   return { type: 'execute', work: { kind: 'run', id }, edits };
 }
 /** Work that may take this many milliseconds. */
-export function executeWithin(timeoutMs: number): SessionEvent {
+export function executeWithin(timeoutMs: number): NotebookSessionEvent {
   return { type: 'execute', work: { kind: 'run', id: 'run_1', timeoutMs }, edits: false };
 }
-export function cancel(workId = 'run_1'): SessionEvent {
+export function cancel(workId = 'run_1'): NotebookSessionEvent {
   return { type: 'cancel', workId };
 }
-export function done(workId = 'run_1'): SessionEvent {
+export function done(workId = 'run_1'): NotebookSessionEvent {
   return { type: 'kernel.done', workId, status: 'completed', failure: null };
 }
-export function exited(uptimeMs = LATE_MS): SessionEvent {
+export function exited(uptimeMs = LATE_MS): NotebookSessionEvent {
   return { type: 'kernel.exited', uptimeMs, failure: OOM };
 }

@@ -1,6 +1,6 @@
 /** The states of a notebook session: the way into each, all events, and invariants of all states. */
 import assert from 'node:assert/strict';
-import type { SessionEvent } from '#machines/notebook-session.ts';
+import type { NotebookSessionEvent } from '#machines/notebook-session.ts';
 import {
   cancel,
   close,
@@ -72,7 +72,7 @@ export const WAY: Record<State, (s: StartedSession) => void> = {
 };
 export const STATES = Object.keys(WAY) as State[];
 
-export const EVENTS: Record<SessionEvent['type'], SessionEvent> = {
+export const EVENTS: Record<NotebookSessionEvent['type'], NotebookSessionEvent> = {
   shareEnvironment: shareEnvironment(),
   bindAgent: { type: 'bindAgent' },
   changeSaved: { type: 'changeSaved' },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Principal } from '#src/base/caller/principal.ts';
 import type { Connection } from '#src/contract/client/connection.ts';
-import { sessionEvents } from '#src/mcp/session-events.ts';
+import { eventsForTools } from '#src/mcp/session-events.ts';
 
 /** A connection whose server answers with these chunks. */
 function connectionWith(chunks: readonly Uint8Array[], status = 200): Connection {
@@ -23,7 +23,7 @@ async function read(connection: Connection) {
   const events: unknown[] = [];
   const principal = { workspaceId: 'ws_1' } as Principal;
   const call = { connection, principal, signal: new AbortController().signal };
-  for await (const event of sessionEvents(call, 'nb_1')) events.push(event);
+  for await (const event of eventsForTools(call, 'nb_1')) events.push(event);
   return events;
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { CellOp } from '#src/confined/processes/kernel/messages.ts';
-import { CellChanges } from '#src/notebook/open/cell-changes.ts';
+import { JoinedCellChanges } from '#src/notebook/open/cell-changes.ts';
 import type { NotebookEvent } from '#src/notebook/open/cell-events.ts';
 import { NotebookView } from '#src/notebook/open/view.ts';
 import { cellOp, done, output, stderr, stdout, verdict } from './kernel-messages.ts';
@@ -10,7 +10,7 @@ import { cellOp, done, output, stderr, stdout, verdict } from './kernel-messages
 function follow() {
   const view = new NotebookView(['a', 'b'].map((cell_id) => ({ cell_id, code: '1', options: {} })));
   let events: NotebookEvent[] = [];
-  const changes = new CellChanges((event) => events.push(event));
+  const changes = new JoinedCellChanges((event) => events.push(event));
   const told = () => {
     changes.flush();
     const data = events.map((event) => event.data);

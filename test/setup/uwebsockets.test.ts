@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { createApp, loadUws } from '#src/http/uws.ts';
+import { createUwsApp, loadUws } from '#src/http/uws.ts';
 import { serve } from '#test/http/test-server.ts';
 import { checkout, importSetup, REPOSITORY } from './checkout.ts';
 
@@ -116,7 +116,7 @@ test('a Node.js for which the registry has no addon is named first, with the way
 });
 
 test('half requests and idle connections end after ten seconds, although this copy would wait longer', async () => {
-  const app = createApp(await loadUws());
+  const app = createUwsApp(await loadUws());
   for (const name of ['getIdleTimeout', 'getResponseTimeout']) {
     const seconds = Reflect.get(app, name);
     assert.ok(typeof seconds === 'function', name);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { open } from 'lmdb';
-import type { Key } from '#storage/keys.ts';
+import type { StoreKey } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
 import { sharedThings } from '#test/support/store/shared-store-process.ts';
 import { sharedStore, temporaryStore } from '#test/support/store/temporary-store.ts';
@@ -25,9 +25,9 @@ async function put(store: Store, id: string, text: string): Promise<void> {
 test('a confirmed commit that is missing from the store is reported once, before the next commit', async (t) => {
   const { path } = await temporaryStore(t);
   const { store, reported } = await openShared(t, path);
-  const database = open<Buffer, Key>({ path, encoding: 'binary' });
+  const database = open<Buffer, StoreKey>({ path, encoding: 'binary' });
   t.after(() => database.close());
-  const key: Key = ['ws_1', sharedThings.name, 'a'];
+  const key: StoreKey = ['ws_1', sharedThings.name, 'a'];
   await put(store, 'a', 'first');
   const before = Buffer.from(database.getBinary(key)!);
   await put(store, 'a', 'second');

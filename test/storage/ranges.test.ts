@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { defineRecord } from '#storage/codec.ts';
-import type { Page } from '#storage/lists/committed-records.ts';
+import type { CommittedPage } from '#storage/lists/committed-records.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const pets = defineRecord<string>('pet', 1);
@@ -39,7 +39,7 @@ test('a page of a range begins after an id that need not exist, has no more reco
     for (const neighbour of ['pes', 'peu']) tx.put(defineRecord<string>(neighbour, 1), 'x', 'ws_1', 'z');
   });
   await store.durable();
-  const pages: Record<string, [Page, string[]]> = {
+  const pages: Record<string, [CommittedPage, string[]]> = {
     'all of it': [{ limit: 10 }, ['a', 'ab', 'b', 'c']],
     'the first two': [{ limit: 2 }, ['a', 'ab']],
     'none of it': [{ limit: 0 }, []],

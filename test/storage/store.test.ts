@@ -3,7 +3,7 @@ import test from 'node:test';
 import { setImmediate as turnOver } from 'node:timers/promises';
 import type { RootDatabase } from 'lmdb';
 import { defineRecord } from '#storage/codec.ts';
-import type { Key } from '#storage/keys.ts';
+import type { StoreKey } from '#storage/keys.ts';
 import { Store } from '#storage/store.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
@@ -250,7 +250,9 @@ test('a failed commit is reported as fatal once, rejects all waiting promises, a
       return Promise.reject(full);
     },
   };
-  const store = new Store(database as unknown as RootDatabase<Buffer, Key>, (error) => fatal.push(error));
+  const store = new Store(database as unknown as RootDatabase<Buffer, StoreKey>, (error) =>
+    fatal.push(error),
+  );
   const waits: Promise<unknown>[] = [];
   for (let turn = 0; turn < 3; turn++) {
     if (turn !== 1) store.write((tx) => tx.put(pets, 'cat', 'ws_1', `p${turn}`));
@@ -275,7 +277,9 @@ test('a commit that throws immediately is equally fatal', async () => {
       throw broken;
     },
   };
-  const store = new Store(database as unknown as RootDatabase<Buffer, Key>, (error) => fatal.push(error));
+  const store = new Store(database as unknown as RootDatabase<Buffer, StoreKey>, (error) =>
+    fatal.push(error),
+  );
   store.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1'));
   await assert.rejects(store.openTurn().durable, {
     message: /^The store cannot be written: no such database\. /,
@@ -301,8 +305,8 @@ function slowDisk() {
   const values = new Map<string, Buffer>();
   const waiting: (() => void)[] = [];
   const database = {
-    getBinary: (key: Key) => values.get(key.join()),
-    put: (key: Key, bytes: Buffer) => values.set(key.join(), bytes),
+    getBinary: (key: StoreKey) => values.get(key.join()),
+    put: (key: StoreKey, bytes: Buffer) => values.set(key.join(), bytes),
     batch: (write: () => void) =>
       new Promise<void>((resolve) => {
         waiting.push(() => {
@@ -312,7 +316,7 @@ function slowDisk() {
       }),
   };
   const commit = () => waiting.shift()?.();
-  return { database: database as unknown as RootDatabase<Buffer, Key>, commit };
+  return { database: database as unknown as RootDatabase<Buffer, StoreKey>, commit };
 }
 
 /** Writes a record in a turn that expects a later write, and returns once that turn is over. */

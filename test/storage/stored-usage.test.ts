@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { StoredUsageCounter } from '#src/operate/operators/stored-usage.ts';
-import type { Key } from '#storage/keys.ts';
+import type { StoreKey } from '#storage/keys.ts';
 
 const WORKSPACE = 'ws_1' as WorkspaceId;
 const RECORDS = 1_200;
@@ -10,11 +10,11 @@ const RECORDS = 1_200;
 /** A store of runs with ten bytes each. `reads` has how many records each turn of the event loop has read. */
 function storeOfRuns() {
   const reads: number[] = [];
-  const listSizes = function* (partition: string, after: Key | undefined) {
+  const listSizes = function* (partition: string, after: StoreKey | undefined) {
     reads.push(0);
     for (let n = Number(after?.[2] ?? -1) + 1; n < RECORDS; n++) {
       reads[reads.length - 1]!++;
-      yield { key: [partition, 'run', String(n)] as Key, bytes: 10 };
+      yield { key: [partition, 'run', String(n)] as StoreKey, bytes: 10 };
     }
   };
   return { reads, store: { listSizes } };
@@ -32,7 +32,7 @@ test('the records of a workspace are counted in slices, and the next view of the
 test('a view does not wait for a long count: it shows the part counted so far, and later the whole', async () => {
   let isOver = false;
   const listSizes = function* (partition: string) {
-    while (!isOver) yield { key: [partition, 'run', 'run_1'] as Key, bytes: 10 };
+    while (!isOver) yield { key: [partition, 'run', 'run_1'] as StoreKey, bytes: 10 };
   };
   const counter = new StoredUsageCounter({ listSizes }, 0);
   const first = await counter.of(WORKSPACE);

@@ -16,11 +16,11 @@ export interface Piece {
 
 export interface DeltaFormat {
   /** Returns the piece of an event that carries nothing else of importance; otherwise undefined. */
-  read(event: Fields): Piece | undefined;
+  read(event: DeltaFields): Piece | undefined;
   /** Returns the numbers of tokens that an event names; undefined when it names none. */
-  figures(event: Fields): NamedFigures | undefined;
+  figures(event: DeltaFields): NamedFigures | undefined;
   /** Returns the event with the piece replaced by another text. */
-  write(event: Fields, text: string): Fields;
+  write(event: DeltaFields, text: string): DeltaFields;
 }
 
 export interface NamedFigures {
@@ -29,7 +29,7 @@ export interface NamedFigures {
   readonly areFinal: boolean;
 }
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type DeltaFields = Readonly<Record<string, unknown>>;
 
 const CHAT_KINDS: Readonly<Record<string, PieceKind>> = {
   content: 'text',
@@ -71,7 +71,7 @@ const chatCompletions: DeltaFormat = {
 };
 
 /** Returns the only member that is not empty; undefined when none or several are not. */
-function keyOfPiece(delta: Fields): string | undefined {
+function keyOfPiece(delta: DeltaFields): string | undefined {
   let found: string | undefined;
   for (const key in delta) {
     const value = delta[key];
@@ -132,7 +132,7 @@ const responses: DeltaFormat = {
 const ENDS_OF_RESPONSES = new Set<unknown>(['response.completed', 'response.incomplete', 'response.failed']);
 
 /** The input of this protocol leaves out the tokens of the cache. */
-function messageFigures(usage: Fields, areFinal: boolean): NamedFigures {
+function messageFigures(usage: DeltaFields, areFinal: boolean): NamedFigures {
   const [input, cacheRead, cacheWrite, output] = [
     usage.input_tokens,
     usage.cache_read_input_tokens,
@@ -151,8 +151,8 @@ function pieceOf(kind: PieceKind, place: string, text: unknown): Piece | undefin
   return typeof text === 'string' && text !== '' ? { kind, place, text } : undefined;
 }
 
-function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? (value as Fields) : {};
+function fieldsOf(value: unknown): DeltaFields {
+  return typeof value === 'object' && value !== null ? (value as DeltaFields) : {};
 }
 
 export const DELTA_FORMATS: Readonly<Record<ProviderName, DeltaFormat>> = {

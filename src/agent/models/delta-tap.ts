@@ -3,7 +3,7 @@
  * as they arrive. For the SDK, the pieces are joined into a few events for the whole answer, because its layers of
  * streams cost some hundred microseconds for each event. Everything else passes unchanged and in order.
  */
-import type { DeltaFormat, Fields, NamedFigures, Piece } from './delta-format.ts';
+import type { DeltaFields, DeltaFormat, NamedFigures, Piece } from './delta-format.ts';
 
 /** The blank line after an event. */
 const BOUNDARY = /\r\n\r\n|\n\n|\r\r/g;
@@ -22,7 +22,7 @@ interface Held {
   /** The fields before the data, such as the event's name. */
   readonly head: string;
   /** The latest event, whose other members are kept. */
-  event: Fields;
+  event: DeltaFields;
   text: string;
 }
 
@@ -118,11 +118,11 @@ export class DeltaTap {
 }
 
 /** Returns the object in the last line of an event; undefined when that is not a JSON object. */
-function dataOf(event: string, from: number): Fields | undefined {
+function dataOf(event: string, from: number): DeltaFields | undefined {
   if (event.indexOf('\n', from) >= 0) return undefined;
   try {
     const value: unknown = JSON.parse(event.slice(from));
-    return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
+    return typeof value === 'object' && value !== null ? (value as DeltaFields) : undefined;
   } catch {
     return undefined; // the SDK reports the error in this event
   }

@@ -11,14 +11,14 @@ export interface DatasourceSummary {
   readonly name: string | null;
 }
 
-export interface DescribedTable {
+export interface TableForModel {
   readonly schema: string | null;
   readonly name: string;
   readonly columns: readonly { readonly name: string; readonly type: string }[];
 }
 
 export interface Described {
-  readonly tables: readonly DescribedTable[];
+  readonly tables: readonly TableForModel[];
   /** Whether there are more columns than are listed. */
   readonly isCut: boolean;
 }
@@ -161,7 +161,7 @@ export function datasourceTools<Call extends ToolCall>(
   ];
 }
 
-function tableText({ schema, name, columns }: DescribedTable): string {
+function tableText({ schema, name, columns }: TableForModel): string {
   const full = schema === null ? name : `${schema}.${name}`;
   return `${full}(${columns.map((column) => `${column.name} ${column.type}`).join(', ')})`;
 }

@@ -1,12 +1,12 @@
 /** A wall-clock time as the API shows it: RFC 3339, UTC, with milliseconds. */
-export type Timestamp = string;
+export type IsoTime = string;
 
 /** The last time that was written as a text. Of the process, because a time has one text. */
 let lastMs = 0;
 let lastText = timestampOf(lastMs);
 
 /** Returns the time `ms` milliseconds after 1970. Times are asked for in bursts, so the last text is kept. */
-export function timestamp(ms: number = Date.now()): Timestamp {
+export function timestamp(ms: number = Date.now()): IsoTime {
   if (ms !== lastMs) {
     lastText = timestampOf(ms);
     lastMs = ms;
@@ -14,12 +14,12 @@ export function timestamp(ms: number = Date.now()): Timestamp {
   return lastText;
 }
 
-function timestampOf(ms: number): Timestamp {
+function timestampOf(ms: number): IsoTime {
   return new Date(ms).toISOString();
 }
 
 /** Returns the present, but at least one millisecond after `previous`, so that the times of a record only increase. */
-export function timestampAfter(previous: Timestamp | undefined): Timestamp {
+export function timestampAfter(previous: IsoTime | undefined): IsoTime {
   const now = Date.now();
   const floor = previous === undefined ? 0 : Date.parse(previous) + 1;
   return timestamp(Math.max(now, floor));

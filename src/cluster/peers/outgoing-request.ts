@@ -27,7 +27,7 @@ const RETRY_MS = 10;
 /** Slots move within a few milliseconds of a worker's end; a worker that hangs is found within a second. */
 const MAX_WAIT_MS = 3000;
 
-export class OutgoingRequest implements ForwardedRequest, PeerExchange {
+export class RequestToPeer implements ForwardedRequest, PeerExchange {
   readonly #options: OutgoingRequestOptions;
   readonly #giveUpAt = performance.now() + MAX_WAIT_MS;
   #client: PeerClient | undefined;

@@ -11,7 +11,7 @@ import type { ClusterChannel } from '../worker/channel.ts';
 import type { MirrorMaker } from './feeds.ts';
 import type { AnswerEvents, ForwardedHandler, ForwardedHead, ForwardedRequest } from './forwarding.ts';
 import { FRAME } from './frame-socket.ts';
-import { type Destination, OutgoingRequest } from './outgoing-request.ts';
+import { type Destination, RequestToPeer } from './outgoing-request.ts';
 import { PeerClient } from './peer-client.ts';
 import { type PeerAnswer, PeerServer } from './peer-server.ts';
 
@@ -111,7 +111,7 @@ export class Peers implements Cluster, Disposable {
 
   /** Sends a request to the worker in which its slot is at home. */
   forward(head: ForwardedHead, body: Uint8Array, events: AnswerEvents): ForwardedRequest {
-    return new OutgoingRequest({ head, body, events, destination: (slot) => this.#destinationOf(slot) });
+    return new RequestToPeer({ head, body, events, destination: (slot) => this.#destinationOf(slot) });
   }
 
   /** Sets how event streams that other workers send here are mirrored. */

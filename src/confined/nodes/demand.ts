@@ -12,7 +12,7 @@ export interface Load {
   readonly starting: number;
 }
 
-export interface Bounds {
+export interface NodeBounds {
   readonly min: number;
   readonly max: number;
 }
@@ -21,7 +21,7 @@ export interface Bounds {
  * Returns enough machines for all kernels and one more, so that most openings find room at once; none without a kernel if the least
  * number is 0.
  */
-export function machinesWanted(load: Load, { min, max }: Bounds): number {
+export function machinesWanted(load: Load, { min, max }: NodeBounds): number {
   const kernels = load.live + load.waiting;
   const enough = kernels === 0 ? min : Math.max(1, Math.ceil(kernels / load.capacity)) + 1;
   // A machine may be full before its capacity, for lack of memory.

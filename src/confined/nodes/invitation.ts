@@ -25,14 +25,14 @@ export interface Invitation {
 /** Returns the parts of an invitation; undefined when the text is not an invitation. */
 export function parseInvitation(text: string): Invitation | undefined {
   const [addressText = '', code = '', ...rest] = text.trim().split('#');
-  const address = parseAddress(addressText);
+  const address = parseNodeAddress(addressText);
   if (address === undefined || rest.length > 0 || !CODE.test(code)) return undefined;
   const bytes = Buffer.from(code, 'base64url');
   return { ...address, secret: bytes.subarray(0, SECRET_BYTES), authority: bytes.subarray(SECRET_BYTES) };
 }
 
 /** Reads `HOST:PORT`. Returns undefined when the text has another form. */
-export function parseAddress(text: string): { readonly host: string; readonly port: number } | undefined {
+export function parseNodeAddress(text: string): { readonly host: string; readonly port: number } | undefined {
   const [, host, digits] = ADDRESS.exec(text) ?? [];
   const port = Number(digits);
   if (host === undefined || port > 65_535 || port === 0) return undefined;

@@ -15,7 +15,7 @@ import {
 import type { Candidate } from './placement.ts';
 import {
   decodeRelease,
-  type Fields,
+  type FrameFields,
   LOST_MS,
   type NodeCondition,
   type NodeKernelUse,
@@ -72,7 +72,7 @@ export class JoinedNode {
     { name, key }: { readonly name: string; readonly key: string },
     socket: Socket,
     rest: Buffer,
-    hello: Fields,
+    hello: FrameFields,
     events: NodeEvents,
   ) {
     this.name = name;
@@ -114,7 +114,7 @@ export class JoinedNode {
   /** Orders a kernel. */
   order(
     id: string,
-    order: Fields,
+    order: FrameFields,
     listener: ChildListener,
     { workspaceId, port, isPlain }: KernelPlace,
   ): void {
@@ -169,12 +169,12 @@ export class JoinedNode {
   }
 
   /** Sends a message. A node that answers and reads nothing is given up, because messages would fill the memory. */
-  #say(message: Fields): void {
+  #say(message: FrameFields): void {
     if (this.#socket.writableLength > MAX_UNREAD_BYTES) this.end('it does not read');
     else sendLine(this.#socket, message);
   }
 
-  #take(message: Fields): void {
+  #take(message: FrameFields): void {
     this.#heardAt = performance.now();
     switch (message.op) {
       case 'pong': {
@@ -203,7 +203,7 @@ export class JoinedNode {
     return this.condition.freeMemoryBytes > before.freeMemoryBytes;
   }
 
-  #report(report: Fields): void {
+  #report(report: FrameFields): void {
     const id = asText(report.id, 'id');
     const child = this.#children.get(id);
     if (child === undefined) return;
@@ -239,7 +239,7 @@ export class JoinedNode {
   }
 }
 
-function decodeOffer(hello: Fields): NodeOffer {
+function decodeOffer(hello: FrameFields): NodeOffer {
   return {
     release: decodeRelease(hello.release),
     confinement: asText(hello.confinement, 'confinement'),
@@ -249,7 +249,7 @@ function decodeOffer(hello: Fields): NodeOffer {
   };
 }
 
-function decodeCondition(message: Fields): NodeCondition {
+function decodeCondition(message: FrameFields): NodeCondition {
   return {
     freeMemoryBytes: asNumber(message.freeMemoryBytes, 'freeMemoryBytes'),
     load: asNumber(message.load, 'load'),

@@ -7,7 +7,7 @@ import type { TLSSocket } from 'node:tls';
 import type { ChildListener, StartZygote, Zygote } from '../processes/host/zygote-process.ts';
 import { asRecord, asText, ShapeError } from '../processes/json-shape.ts';
 import { keyOf } from './enrolled-nodes.ts';
-import type { Fields } from './protocol.ts';
+import type { FrameFields } from './protocol.ts';
 
 /** How long a connection waits until this process knows which node got the order. */
 const PLACED_MS = 10_000;
@@ -26,7 +26,7 @@ export class KernelArrivals {
   port = 0;
 
   /** Takes the connection of a kernel from its first line on. Throws `ShapeError` when it is not expected. */
-  async take(socket: TLSSocket, { id: given, token }: Fields, rest: Buffer): Promise<void> {
+  async take(socket: TLSSocket, { id: given, token }: FrameFields, rest: Buffer): Promise<void> {
     const id = asText(given, 'id');
     const certificate = socket.getPeerX509Certificate();
     const expected = this.#expected.get(id);
@@ -40,7 +40,7 @@ export class KernelArrivals {
   }
 
   /** Expects the kernel of an order, and returns the listener for reports about it. */
-  expect(id: string, order: Fields, listener: ChildListener): ChildListener {
+  expect(id: string, order: FrameFields, listener: ChildListener): ChildListener {
     const expected: Expected = {
       token: Buffer.from(asText(asRecord(order.connection, 'connection').token, 'token')),
       connected: (socket) => listener.connected?.(socket),
@@ -98,7 +98,7 @@ export function withArrivals(arrivals: KernelArrivals, start: StartZygote): Star
 }
 
 /** Returns whether nodes carry out an order: kernels of notebooks, but not the check that a kernel starts. */
-export function isForNodes(order: Fields): boolean {
+export function isForNodes(order: FrameFields): boolean {
   return order.op === 'fork' && order.is_proof !== true;
 }
 

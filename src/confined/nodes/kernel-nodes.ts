@@ -17,7 +17,7 @@ import {
   BEAT_MS,
   compareReleases,
   decodeRelease,
-  type Fields,
+  type FrameFields,
   LEASE_MS,
   type NodeCondition,
   type NodeKernelUse,
@@ -69,7 +69,7 @@ export interface NodeState {
 }
 
 interface Waiting {
-  readonly order: Fields;
+  readonly order: FrameFields;
   readonly listener: ChildListener;
   readonly where: KernelPlace;
   readonly patience: NodeJS.Timeout;
@@ -183,7 +183,7 @@ export class KernelNodes implements AsyncDisposable {
   }
 
   /** Gives the order to a node; it waits when there is no room.  */
-  order(id: string, order: Fields, listener: ChildListener, where: KernelPlace = {}): void {
+  order(id: string, order: FrameFields, listener: ChildListener, where: KernelPlace = {}): void {
     const patience = setTimeout(() => {
       this.#waiting.delete(id);
       listener.refused(
@@ -275,7 +275,7 @@ export class KernelNodes implements AsyncDisposable {
     };
   }
 
-  #welcome(socket: TLSSocket, first: Fields, rest: Buffer): Promise<void> {
+  #welcome(socket: TLSSocket, first: FrameFields, rest: Buffer): Promise<void> {
     if (first.op === 'enrol') return this.#enrol(socket, first);
     if (first.op === 'join') return this.#join(socket, first, rest);
     const { arrivals } = this.#options;
@@ -283,7 +283,7 @@ export class KernelNodes implements AsyncDisposable {
     throw new ShapeError('an unknown purpose');
   }
 
-  async #enrol(socket: TLSSocket, { secret, name: wanted, request }: Fields): Promise<void> {
+  async #enrol(socket: TLSSocket, { secret, name: wanted, request }: FrameFields): Promise<void> {
     const { enrolled, log } = this.#options;
     const given = asText(secret, 'secret');
     const ownName = asText(wanted, 'name');
@@ -381,7 +381,7 @@ export class KernelNodes implements AsyncDisposable {
     return node;
   }
 
-  async #join(socket: TLSSocket, hello: Fields, rest: Buffer): Promise<void> {
+  async #join(socket: TLSSocket, hello: FrameFields, rest: Buffer): Promise<void> {
     const { log, check } = this.#options;
     const { name } = this.#peerOf(socket);
     if (this.#release === undefined) throw new ShapeError('The server is still starting.');

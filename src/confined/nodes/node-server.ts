@@ -8,7 +8,7 @@ import { listenFailure } from '#src/base/net/listen-failure.ts';
 import type { KernelLog } from '../processes/host/zygote-process.ts';
 import { ShapeError } from '../processes/json-shape.ts';
 import type { Credentials } from './certificates.ts';
-import { type Fields, readFirstLine, sendLine, tune } from './protocol.ts';
+import { type FrameFields, readFirstLine, sendLine, tune } from './protocol.ts';
 
 const HANDSHAKE_MS = 10_000;
 /** How long the other side of a connection that is over may take to close its end. */
@@ -104,7 +104,7 @@ export interface NodeServerOptions {
   readonly authority: Credentials;
   readonly log: KernelLog;
   /** Takes a connection. A `ShapeError` is told to the other side. */
-  readonly take: (socket: TLSSocket, first: Fields, rest: Buffer) => Promise<void> | void;
+  readonly take: (socket: TLSSocket, first: FrameFields, rest: Buffer) => Promise<void> | void;
 }
 
 export interface NodeServer extends AsyncDisposable {

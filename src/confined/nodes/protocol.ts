@@ -35,7 +35,7 @@ const MAX_FIRST_LINE_BYTES = 32 * 1024;
 const MAX_LINE_BYTES = 512 * 1024;
 const NEWLINE = 0x0a;
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type FrameFields = Readonly<Record<string, unknown>>;
 
 /** The facts by which a server and a node of different releases refuse each other. */
 export interface Release {
@@ -111,7 +111,7 @@ export function tune(socket: Socket): void {
 }
 
 /** Writes one message. */
-export function sendLine(socket: Socket, message: Fields): void {
+export function sendLine(socket: Socket, message: FrameFields): void {
   if (socket.writable) socket.write(`${JSON.stringify(message)}\n`);
 }
 
@@ -119,7 +119,9 @@ export function sendLine(socket: Socket, message: Fields): void {
  * Resolves with the first line of a connection, and with the bytes after it. The socket is paused then. Rejects when the line
  * does not come in time, is too long or is not a message.
  */
-export function readFirstLine(socket: Socket): Promise<{ readonly first: Fields; readonly rest: Buffer }> {
+export function readFirstLine(
+  socket: Socket,
+): Promise<{ readonly first: FrameFields; readonly rest: Buffer }> {
   return new Promise((resolve, reject) => {
     let head: Buffer = Buffer.alloc(0);
     const settle = (act: () => void): void => {
@@ -154,7 +156,7 @@ export function readFirstLine(socket: Socket): Promise<{ readonly first: Fields;
 export function readLines(
   socket: Socket,
   rest: Buffer,
-  take: (message: Fields) => void,
+  take: (message: FrameFields) => void,
   onBroken: (error: unknown) => void,
 ): void {
   let open: Buffer[] = [];
@@ -186,7 +188,7 @@ export function readLines(
   socket.resume();
 }
 
-function parseLine(line: Buffer): Fields {
+function parseLine(line: Buffer): FrameFields {
   let message: unknown;
   try {
     message = JSON.parse(line.toString('utf8'));

@@ -9,7 +9,7 @@
 import { randomBytes } from 'node:crypto';
 import { cutText } from '#src/base/text/cut-text.ts';
 import type { KernelLog } from '../processes/host/zygote-process.ts';
-import { type Bounds, machinesWanted, RecentMost } from './demand.ts';
+import { machinesWanted, type NodeBounds, RecentMost } from './demand.ts';
 import type { KernelNodes, NodeState } from './kernel-nodes.ts';
 import type { RayJob, RayJobs } from './ray-jobs.ts';
 
@@ -27,7 +27,7 @@ const MAX_PAUSE_MS = 60_000;
 const MAX_ENDED_JOBS = 10;
 const STOP_MS = 2000;
 
-export interface RayNodesOptions extends Bounds {
+export interface RayNodesOptions extends NodeBounds {
   readonly jobs: Pick<RayJobs, 'submit' | 'find' | 'list' | 'stop' | 'delete'>;
   readonly nodes: Pick<KernelNodes, 'waiting' | 'invite' | 'list' | 'drain' | 'remove' | 'watch'>;
   /** The address at which nodes reach this server. */

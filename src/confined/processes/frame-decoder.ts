@@ -13,7 +13,7 @@ export class FrameError extends Error {
 }
 
 /** The bytes of a frame before its body: the length of the rest, and the channel. */
-export const HEADER_BYTES = 5;
+export const FRAME_HEADER_BYTES = 5;
 const FIRST_BUFFER_BYTES = 64 * 1024;
 
 /** Returns the frame that carries `message`: u32le length of the rest, u8 channel, JSON. */
@@ -37,7 +37,7 @@ export function encodeLongFrame(
 export function framedParts(channel: number, parts: readonly Uint8Array[]): Uint8Array[] {
   let length = 1;
   for (const part of parts) length += part.length;
-  const head = Buffer.allocUnsafe(HEADER_BYTES);
+  const head = Buffer.allocUnsafe(FRAME_HEADER_BYTES);
   head.writeUInt32LE(length, 0);
   head[4] = channel;
   return [head, ...parts];
@@ -75,7 +75,7 @@ export class FrameDecoder {
           return;
         }
       } else {
-        rest = this.#take(rest, HEADER_BYTES);
+        rest = this.#take(rest, FRAME_HEADER_BYTES);
         const frameBytes = this.#frameBytes(this.#gathered.subarray(0, this.#gatheredBytes));
         if (frameBytes === null) return;
         rest = this.#take(rest, frameBytes);
@@ -93,7 +93,7 @@ export class FrameDecoder {
    * incomplete.
    */
   #frameBytes(bytes: Buffer): number | null {
-    if (bytes.length < HEADER_BYTES) return null;
+    if (bytes.length < FRAME_HEADER_BYTES) return null;
     const length = bytes.readUInt32LE(0);
     if (length < 1) throw new FrameError('an empty frame');
     if (length > this.#limitBytes) throw new FrameError(`a frame of ${length} bytes`);
@@ -122,5 +122,5 @@ export class FrameDecoder {
 }
 
 function frameOf(bytes: Buffer, frameBytes: number): Frame {
-  return { channel: bytes.readUInt8(4), body: bytes.subarray(HEADER_BYTES, frameBytes) };
+  return { channel: bytes.readUInt8(4), body: bytes.subarray(FRAME_HEADER_BYTES, frameBytes) };
 }

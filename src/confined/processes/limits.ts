@@ -19,7 +19,7 @@ export interface KernelLimits {
   readonly nice: number;
 }
 
-export const NO_LIMITS: KernelLimits = {
+export const NO_PROCESS_LIMITS: KernelLimits = {
   memoryBytes: null,
   processes: null,
   openFiles: null,

@@ -10,7 +10,7 @@ import type { PageOptions } from './paging.ts';
  * All statuses of runs, as values for choices. The compiler refuses the list when one is missing. The package leaves it out, because
  * the call is marked as pure.
  */
-export const RUN_STATUSES: readonly RunStatus[] = /* @__PURE__ */ Object.values({
+export const ALL_RUN_STATUSES: readonly RunStatus[] = /* @__PURE__ */ Object.values({
   running: 'running',
   completed: 'completed',
   failed: 'failed',

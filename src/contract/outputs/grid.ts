@@ -13,14 +13,14 @@ export interface Grid {
 export function gridOf({ columns, rows, rowCount, columnCount }: OutputTable): Grid {
   return {
     headings: [columns.map(({ name }) => name)],
-    rows: rows.map((row) => row.map(valueText)),
+    rows: rows.map((row) => row.map(gridValueText)),
     moreRows: Math.max(0, rowCount - rows.length),
     moreColumns: Math.max(0, columnCount - columns.length),
   };
 }
 
 /** Returns the text of a value in a cell of a table. A missing value is empty. */
-export function valueText(value: unknown): string {
+export function gridValueText(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value !== 'object') return String(value);
   const members = Object.entries(value);

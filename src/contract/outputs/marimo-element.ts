@@ -1,4 +1,4 @@
-import { type Grid, valueText } from './grid.ts';
+import { type Grid, gridValueText } from './grid.ts';
 import { parsePythonJson } from './python-json.ts';
 
 /** The readable part of one of marimo's own elements. `container` means all that it contains. */
@@ -122,7 +122,7 @@ function readTable(attributes: Attributes): Grid {
   const read = rows.slice(0, Math.max(1, Math.floor(MAX_CELLS / Math.max(1, keys.length))));
   return {
     headings: [keys],
-    rows: read.map((row) => keys.map((key) => valueText(row[key]))),
+    rows: read.map((row) => keys.map((key) => gridValueText(row[key]))),
     moreRows: Math.max(
       0,
       (Number.isFinite(total) ? Math.max(total, rows.length) : rows.length) - read.length,

@@ -5,7 +5,7 @@
 
 import { invariant } from '#src/base/errors/invariant.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
-import { type Key, SYSTEM } from '#storage/keys.ts';
+import { type StoreKey, SYSTEM } from '#storage/keys.ts';
 import { type SealedConnection, sealedBy, sealedConnections } from '#storage/records/datasources.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { notebookOfSealed } from '#storage/records/notebooks.ts';
@@ -49,7 +49,7 @@ export function removeSealed(tx: Transaction, ref: SealedRef): void {
  * Removes the index entries of the record with this key, if it is a sealed connection. The record
  * is about to be removed.
  */
-export function unlinkSealed(tx: Transaction, [workspaceId, name, slug = '', revision = '']: Key): void {
+export function unlinkSealed(tx: Transaction, [workspaceId, name, slug = '', revision = '']: StoreKey): void {
   if (name === sealedConnections.name) removeSealed(tx, { workspaceId, slug, revision: Number(revision) });
 }
 

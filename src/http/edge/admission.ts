@@ -115,7 +115,7 @@ function defaultsIn(parseQuery: QueryParser): unknown {
   }
 }
 
-/** The copy of one request that its handler sees. It outlives the connection; `admit` fills it in. */
+/** The copy of one request that its handler sees. It outlives the connection; `admitRequest` fills it in. */
 export class AdmittedRequest implements AnyRouteRequest {
   readonly requestId: string;
   /** See `ReplyStamp`. */
@@ -191,7 +191,7 @@ export class AdmittedRequest implements AnyRouteRequest {
  * Fills in `request` from `req`, and returns whether the body must be read. Throws when the request is refused; `request` then
  * contains the parts that were already copied.
  */
-export function admit(
+export function admitRequest(
   request: AdmittedRequest,
   prepared: PreparedRoute,
   context: HttpContext,

@@ -47,7 +47,7 @@ export function hasPlace({ context, request }: PlacedExchange): boolean {
 }
 
 /** Takes the place of an answer that is being made, if it has none and one is free. */
-export function takePlace({ context, request }: PlacedExchange): void {
+export function takeAnswerPlace({ context, request }: PlacedExchange): void {
   request.answerPlace ??= context.answerPlaces.tryHold(request.principal?.workspaceId ?? '');
 }
 
@@ -56,7 +56,7 @@ export function takePlace({ context, request }: PlacedExchange): void {
  * `isCarriedOut`: the request has changed something already, so only its answer is refused.
  */
 export async function waitForPlace(exchange: PlacedExchange, { isCarriedOut = false } = {}): Promise<void> {
-  takePlace(exchange);
+  takeAnswerPlace(exchange);
   const { context, prepared, request } = exchange;
   if (request.answerPlace !== undefined) return;
   try {

@@ -19,7 +19,7 @@ import {
   type WebReply,
 } from '../reply/reply.ts';
 import { type EncodedReply, encodeReply } from '../reply/write-reply.ts';
-import { hasPlace, leavePlace, takePlace, waitForPlace } from './answer-places.ts';
+import { hasPlace, leavePlace, takeAnswerPlace, waitForPlace } from './answer-places.ts';
 import type { OpenExchange } from './exchange-phase.ts';
 import type { StreamPermits } from './http-context.ts';
 import { claimKey } from './key-claim.ts';
@@ -180,7 +180,7 @@ function handle(exchange: DecidedExchange, attempt: Attempt): Decided {
     if (isMutation) reply = answer(request);
     else ({ result: reply, uncommitted: observed } = context.store.observe(answer, request));
     if (!(reply instanceof Promise)) return settle(exchange, reply, attempt, observed);
-    if (route.largeAnswer === true) takePlace(exchange);
+    if (route.largeAnswer === true) takeAnswerPlace(exchange);
     return reply.then(
       (made) => settle(exchange, made, attempt, observed),
       (error: unknown) => failed(exchange, error, attempt, observed),

@@ -211,7 +211,10 @@ function openEventStream(exchange: OpenExchange, { open, permit }: Of<'stream'>)
 }
 
 /** Returns the reply that describes an error: after the beginning of a deferred reply its body alone, else a problem document. */
-export function problemOf({ prepared, context, request, phase }: OpenExchange, error: unknown): EncodedReply {
+export function errorReply(
+  { prepared, context, request, phase }: OpenExchange,
+  error: unknown,
+): EncodedReply {
   // The path is rebuilt, because `req` is gone by now.
   const where = { requestId: request.requestId, instance: shownPathOf(prepared, request) };
   const problem = toAppError(error, context.log, where);

@@ -31,11 +31,11 @@ import {
 } from '../peer/forwarded-exchange.ts';
 import type { EncodedReply } from '../reply/write-reply.ts';
 import type { WireRequest, WireResponse } from '../wire-exchange.ts';
-import { type AdmittedRequest, admit, type PreparedRoute } from './admission.ts';
+import { type AdmittedRequest, admitRequest, type PreparedRoute } from './admission.ts';
 import { BodyCharge } from './body-memory.ts';
 import { BodyStream } from './body-stream.ts';
 import { type DecidedExchange, decide, decideWithContent } from './decision.ts';
-import { deliver, problemOf, send } from './delivery.ts';
+import { deliver, errorReply, send } from './delivery.ts';
 import { GONE, HANDLING, OVER, type Phase, RECEIVING, STREAMING } from './exchange-phase.ts';
 import type { HttpContext } from './http-context.ts';
 import { NO_BYTES, type ReceivingExchange, takeInLater, takeInWithBody } from './intake.ts';
@@ -121,7 +121,7 @@ export class HttpExchange implements InFlightRequest, ReceivingExchange, Decided
     context.open.count++;
     let expectsBody: boolean;
     try {
-      expectsBody = admit(request, prepared, context, res, req);
+      expectsBody = admitRequest(request, prepared, context, res, req);
     } catch (error) {
       this.refuse(error);
       return;
@@ -206,7 +206,7 @@ export class HttpExchange implements InFlightRequest, ReceivingExchange, Decided
   }
 
   problem(error: unknown): EncodedReply {
-    return problemOf(this, error);
+    return errorReply(this, error);
   }
 
   revoke(error: AppError): void {

@@ -6,7 +6,7 @@ import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
 import type { FrontEndFiles } from '#src/notebook/pages/front-end-files.ts';
 import type { NotebookDeletion } from '#src/notebook/requests/notebook-deletion.ts';
-import type { ImportedNotebook, NotebookFiles, WritableFormat } from '#src/notebook/saved/notebook-files.ts';
+import type { ImportOutcome, NotebookFiles, WritableFormat } from '#src/notebook/saved/notebook-files.ts';
 import type { NotebookSecrets } from '#src/notebook/saved/notebook-secrets.ts';
 import type { SavedNotebooks } from '#src/notebook/saved/saved-notebooks.ts';
 import { publicOriginOf } from '../edge/origin.ts';
@@ -133,7 +133,7 @@ function nothingToChange(): AppError {
 }
 
 /** Returns the JSON of an imported notebook, with the warnings as its last member. */
-function jsonOfImport({ id, json, warnings }: ImportedNotebook, urlOf: NotebookUrl): Promise<Uint8Array> {
+function jsonOfImport({ id, json, warnings }: ImportOutcome, urlOf: NotebookUrl): Promise<Uint8Array> {
   return withMembers(json, { url: urlOf(id), ...(warnings.length === 0 ? {} : { warnings }) });
 }
 

@@ -3,7 +3,7 @@ import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
 import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import type { WorkspaceDeletion } from '#src/people/auth/workspace-deletion.ts';
-import type { WorkspaceLimits } from '#src/people/auth/workspace-limits.ts';
+import type { LimitsOfWorkspaces } from '#src/people/auth/workspace-limits.ts';
 import type { Workspaces } from '#src/people/auth/workspaces.ts';
 import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
@@ -68,7 +68,7 @@ export function workspaceRoutes(
 }
 
 /** The limits of one workspace, which the operator of the server sets. */
-export function workspaceLimitRoutes(limits: WorkspaceLimits, audit: AuditTrail): readonly Route[] {
+export function workspaceLimitRoutes(limits: LimitsOfWorkspaces, audit: AuditTrail): readonly Route[] {
   return [
     defineRoute({
       ...OPERATIONS.getWorkspaceLimits,

@@ -35,7 +35,7 @@ interface Told {
  *
  * Every change of a cell that subscribers can see must pass through here, or a later change could seem to be none.
  */
-export class CellChanges {
+export class JoinedCellChanges {
   readonly #publish: (event: NotebookEvent) => void;
   readonly #told = new Map<string, Told>();
   #pending: (PendingOp | PendingText)[] = [];

@@ -2,7 +2,12 @@
 
 import { randomBytes } from 'node:crypto';
 import { fromCallback } from 'xstate';
-import type { DriverCommand, SessionContext, SessionEvent, Work } from '#machines/notebook-session.ts';
+import type {
+  DriverCommand,
+  NotebookSessionEvent,
+  SessionContext,
+  Work,
+} from '#machines/notebook-session.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import { faultPoint } from '#src/base/fault-points.ts';
 import type { Log } from '#src/base/log/log.ts';
@@ -45,7 +50,7 @@ interface DriverContext {
 
 export function kernelDriver({ liveNotebooks, log }: DriverContext, ports: KernelDriverPorts) {
   return fromCallback<DriverCommand, SessionContext>(({ input, receive, sendBack }) => {
-    const report = (event: SessionEvent): void => sendBack(event);
+    const report = (event: NotebookSessionEvent): void => sendBack(event);
     const live = liveNotebooks.of({ workspaceId: input.workspaceId, id: input.notebookId });
     const memoryShare = randomBytes(16).toString('hex');
     const rpcHandler = ports.rpcHandlerOf(input, live, memoryShare);

@@ -19,7 +19,7 @@ import { holdContent } from '#src/runtime/runs/output-content.ts';
 import { savedAgain } from '../saved/cells-json.ts';
 import { type CellConfig, configOf, type NotebookDocument, withConfig } from '../saved/document.ts';
 import type { LiveChange } from '../saved/saved-notebooks.ts';
-import { CellChanges } from './cell-changes.ts';
+import { JoinedCellChanges } from './cell-changes.ts';
 import { type NotebookEvent, registeredEvents, replayOf, variablesEvent } from './cell-events.ts';
 import { type AppliedChanges, applyTransaction } from './document-changes.ts';
 import { KernelAnswers } from './kernel-answers.ts';
@@ -97,7 +97,7 @@ export class LiveNotebook {
   #mode: SessionMode = 'edit';
   #revision = 0;
   #ends: readonly Envelope<'run-status'>[] = [];
-  readonly #changes = new CellChanges((event) => this.#publish(event));
+  readonly #changes = new JoinedCellChanges((event) => this.#publish(event));
   #toldVariables = '[]';
   #usedAtMs = performance.now();
   #startup: Startup | null = null;

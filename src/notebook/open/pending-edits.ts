@@ -1,5 +1,5 @@
 import type { CellEdits } from '#src/confined/processes/kernel/kernel.ts';
-import type { CellConfig, DocumentChange } from '#src/confined/processes/kernel/messages.ts';
+import type { DocumentChange, KernelCellConfig } from '#src/confined/processes/kernel/messages.ts';
 
 /**
  * The edits that a kernel has not got yet, because it works or starts. A later edit of a cell
@@ -7,7 +7,7 @@ import type { CellConfig, DocumentChange } from '#src/confined/processes/kernel/
  */
 export class PendingEdits {
   #codes = new Map<string, string>();
-  #configs = new Map<string, CellConfig>();
+  #configs = new Map<string, KernelCellConfig>();
   #deleted = new Set<string>();
   #created = new Set<string>();
 
@@ -39,7 +39,7 @@ export class PendingEdits {
    * Notes changes that the kernel has made itself, later than these edits: its code replaces the code of an edit, and an edit of a
    * cell that it has deleted would make the cell again. `configOf` returns the settings of a cell after all changes.
    */
-  overtakenBy(changes: readonly DocumentChange[], configOf: (cellId: string) => CellConfig): void {
+  overtakenBy(changes: readonly DocumentChange[], configOf: (cellId: string) => KernelCellConfig): void {
     for (const change of changes) {
       if (change.type === 'set-code') this.#codes.delete(change.cellId);
       else if (change.type === 'set-config') {

@@ -15,13 +15,13 @@ import type { NotebookRequestContext } from '../requests/request-context.ts';
 import type { SessionInterruptions } from '../requests/session-interruption.ts';
 import { titleOf } from '../saved/document.ts';
 import type { ExportRequest, NotebookFiles } from '../saved/notebook-files.ts';
-import { statusOf } from '../sessions/notebook-session-record.ts';
+import { notebookStatusOf } from '../sessions/notebook-session-record.ts';
 import { elementWork } from '../work/element-work.ts';
 import type { Installed } from './front-end-files.ts';
 import { sentenceOfEnd } from './kernel-ends.ts';
 import { type PageDocument, type PageOptions, pageDocument } from './page-html.ts';
 import { PageHub, type PageHubPorts } from './page-hub.ts';
-import { PAGE_OPERATIONS, type PageAnswer } from './page-requests.ts';
+import { PAGE_REQUESTS, type PageAnswer } from './page-requests.ts';
 import type { PageStreams } from './page-stream.ts';
 
 export interface NotebookPagesOptions {
@@ -33,7 +33,7 @@ export interface NotebookPagesOptions {
 }
 
 /** A request of a page, whose caller is known. */
-export interface PageRequest {
+export interface FrontEndRequest {
   readonly principal: Principal;
   readonly notebookId: string;
   /** The path below the address of the page, such as `api/kernel/run`. */
@@ -102,10 +102,10 @@ export class NotebookPages {
    * `role_too_low` when the access of the page is not sufficient, `session_not_editable` for a
    * change of a notebook that its session runs as an app, and `invalid_request`.
    */
-  answer(request: PageRequest): PageAnswer | Promise<PageAnswer> {
+  answer(request: FrontEndRequest): PageAnswer | Promise<PageAnswer> {
     const { principal, notebookId, path, method, pageId, body, assetUrl, note } = request;
     const { workspaceId, userId, pageAccess = 'view' } = principal;
-    const operation = PAGE_OPERATIONS.get(path);
+    const operation = PAGE_REQUESTS.get(path);
     if (operation?.method !== method) throw notFound();
     const { sessions, secrets, elementFiles } = this.#context;
     const { files } = this.#options;
@@ -218,7 +218,7 @@ export class NotebookPages {
         const end = peek?.snapshot.context.kernelEnd ?? null;
         return {
           title,
-          status: peek === undefined ? 'closed' : statusOf(peek),
+          status: peek === undefined ? 'closed' : notebookStatusOf(peek),
           kernelEnd: end === null || hasRun(live) ? null : sentenceOfEnd(end, config.idleTimeoutS),
         };
       },

@@ -39,7 +39,7 @@ import {
   slicedFrame,
 } from './page-stream.ts';
 import { type CodeOfCell, type CodesOfPage, PageWork, type PageWorkPorts } from './page-work.ts';
-import { Presence, type PresencePorts } from './presence.ts';
+import { PagePresence, type PresencePorts } from './presence.ts';
 import { SharedOutputs } from './shared-outputs.ts';
 
 const HEARTBEAT_MS = 10_000;
@@ -135,7 +135,7 @@ export interface PageCaller {
 export class PageHub implements NotebookFollower {
   readonly #live: LiveNotebook;
   readonly #work: PageWork;
-  readonly #presence: Presence;
+  readonly #presence: PagePresence;
   readonly #over: () => void;
   readonly #ports: PageHubPorts;
   readonly #outputs: SharedOutputs;
@@ -162,7 +162,7 @@ export class PageHub implements NotebookFollower {
       refused: (notice) => this.#alert(notice),
       idle: () => this.#left(),
     });
-    this.#presence = new Presence(live, ports, () =>
+    this.#presence = new PagePresence(live, ports, () =>
       [...this.#pages.values()].filter(({ stream }) => stream !== undefined),
     );
     this.#kernel = live.kernel;

@@ -3,10 +3,10 @@
 import type { PageAccess } from '#src/base/caller/page-access.ts';
 import type { ElementCommand } from '#src/confined/processes/kernel/kernel.ts';
 import type {
-  CellConfig,
   CellOp,
   CellOutput,
   DocumentChange,
+  KernelCellConfig,
 } from '#src/confined/processes/kernel/messages.ts';
 import type { VariableGraph } from '../open/dependencies.ts';
 import type { LiveNotebook } from '../open/live-notebook.ts';
@@ -197,7 +197,7 @@ export function pageChange(change: DocumentChange): DocumentChange {
   return change.name.startsWith(DEFINITION) ? { ...change, name: change.name.slice(1) } : change;
 }
 
-function fullConfig({ disabled, hideCode, expandOutput, column }: CellConfig) {
+function fullConfig({ disabled, hideCode, expandOutput, column }: KernelCellConfig) {
   return {
     disabled: disabled === true,
     hideCode: hideCode === true,
@@ -206,7 +206,7 @@ function fullConfig({ disabled, hideCode, expandOutput, column }: CellConfig) {
   };
 }
 
-function marimoConfig(config: CellConfig) {
+function marimoConfig(config: KernelCellConfig) {
   const { disabled, hideCode, expandOutput, column } = fullConfig(config);
   return { disabled, hide_code: hideCode, expand_output: expandOutput, column };
 }

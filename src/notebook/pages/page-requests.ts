@@ -15,7 +15,7 @@ import {
 } from '#src/confined/processes/json-shape.ts';
 import type { ElementCommand } from '#src/confined/processes/kernel/kernel.ts';
 import { asDocumentChange } from '#src/confined/processes/kernel/message-decoders.ts';
-import type { CellConfig, DocumentChange } from '#src/confined/processes/kernel/messages.ts';
+import type { DocumentChange, KernelCellConfig } from '#src/confined/processes/kernel/messages.ts';
 import { MAX_VARIABLE_CHARS, SECRET_NAME } from '#src/contract/wire/notebook.ts';
 import { MAX_REMOVED_FILES } from '#src/workspace/files/element-files.ts';
 import { type LiveNotebook, MAX_APP_OPTIONS_CHARS } from '../open/live-notebook.ts';
@@ -96,7 +96,7 @@ const nothing = () => SUCCESS;
  * The operations by their path. Troupe does not support a path that is missing here; the page shows
  * that in its panel.
  */
-export const PAGE_OPERATIONS: ReadonlyMap<string, PageOperation> = new Map([
+export const PAGE_REQUESTS: ReadonlyMap<string, PageOperation> = new Map([
   [
     'api/document/transaction',
     post('edit', ({ hub, caller }, body) => {
@@ -447,7 +447,7 @@ function configChanges(live: LiveNotebook, configs: Body): DocumentChange[] {
     const cell = live.view.get(cellId);
     if (cell === undefined || !isRecord(sent)) return [];
     const { hide_code, expand_output, disabled, column } = sent;
-    const change: CellConfig = {
+    const change: KernelCellConfig = {
       ...(typeof disabled === 'boolean' ? { disabled } : {}),
       ...(typeof hide_code === 'boolean' ? { hideCode: hide_code } : {}),
       ...(typeof expand_output === 'boolean' ? { expandOutput: expand_output } : {}),

@@ -1,7 +1,7 @@
 import { inSlices } from '#src/base/async/slices.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { ResyncReason } from '#src/contract/wire/shape.ts';
-import { Audience } from '#src/runtime/events/audience.ts';
+import { StreamAudience } from '#src/runtime/events/audience.ts';
 import { ChunkRing } from '#src/runtime/events/chunk-ring.ts';
 import { type EventSink, HEARTBEAT, type Subscription } from '#src/runtime/events/event-sink.ts';
 import { dataFrame, type LargeFrame, wholeFrame } from '#src/runtime/events/frame.ts';
@@ -30,7 +30,7 @@ export type PageStreams = Partial<Pick<ProcessStreams, 'budget' | 'onCutOff'>>;
 export class PageStream implements Subscription {
   readonly #sink: EventSink;
   readonly #ring = new ChunkRing();
-  readonly #audience: Audience;
+  readonly #audience: StreamAudience;
   readonly #subscriber: Subscriber;
   readonly #subscription: Subscription;
   /** The frames that come after one that is still being made; undefined when none is. */
@@ -42,7 +42,7 @@ export class PageStream implements Subscription {
   /** `left` is called once, when the stream is over. Nothing is sent before `begin`. */
   constructor(sink: EventSink, { budget, onCutOff }: PageStreams, left: () => void) {
     this.#sink = sink;
-    this.#audience = new Audience({
+    this.#audience = new StreamAudience({
       ring: this.#ring,
       limitBytes: MAX_LAG_BYTES,
       resumeBytes: 0,

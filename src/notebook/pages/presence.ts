@@ -50,7 +50,7 @@ interface Author extends ChangeAuthor {
  * The people and the agent in one open notebook, and the last cells that each of them changed. Its followers get the whole state
  * after each change. It exists only while there is a page, and sends nothing while nobody follows it.
  */
-export class Presence {
+export class PagePresence {
   readonly #live: LiveNotebook;
   readonly #ports: PresencePorts;
   readonly #pages: () => Iterable<OpenPage>;

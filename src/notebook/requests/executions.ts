@@ -16,7 +16,7 @@ import type { LiveNotebook } from '../open/live-notebook.ts';
 import { preparingCells } from '../saved/cells-json.ts';
 import { withConfig } from '../saved/document.ts';
 import {
-  type ExecutionRequest as ExecutionOrder,
+  type RequestedExecution as ExecutionOrder,
   executionOf,
   newCodes,
   type RequestedCell,

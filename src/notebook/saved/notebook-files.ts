@@ -51,7 +51,7 @@ export interface NotebookText {
 }
 
 /** An imported notebook in the form that the API returns, with warnings about the parts that were not imported unchanged. */
-export interface ImportedNotebook {
+export interface ImportOutcome {
   readonly id: string;
   readonly json: Uint8Array;
   readonly warnings: readonly ImportWarning[];
@@ -153,7 +153,7 @@ export class NotebookFiles {
     workspaceId: WorkspaceId,
     { settingsFrom, ...file }: NewNotebookText,
     createdBy?: string,
-  ): Promise<ImportedNotebook> {
+  ): Promise<ImportOutcome> {
     if (settingsFrom === undefined) {
       const { fields, warnings } = await this.#read(workspaceId, file);
       const { document, json } = await this.#notebooks.create(workspaceId, fields, createdBy);
@@ -199,7 +199,7 @@ export class NotebookFiles {
     replaced: ReplacedNotebook,
     file: NotebookText,
     by: string,
-  ): Promise<ImportedNotebook> {
+  ): Promise<ImportOutcome> {
     const { notebookId, expectedUpdatedAt } = replaced;
     if (!this.#notebooks.exists(workspaceId, notebookId)) throw notFound(); // before anything is read
     const { fields, warnings } = await this.#read(workspaceId, file);

@@ -15,7 +15,7 @@ import { SYSTEM } from '#storage/keys.ts';
 import { endPlacesUntil, type SessionEnd, sessionAt, sessionEndPlaces } from '#storage/records/sessions.ts';
 import type { NotebookContext } from './notebook-context.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
-import { statusOf } from './notebook-session-record.ts';
+import { notebookStatusOf } from './notebook-session-record.ts';
 import { lastUseOf } from './session-ends.ts';
 
 const SWEEP_MS = 1000;
@@ -69,7 +69,7 @@ export class EndingSessions implements Disposable {
       return;
     }
     const peek = actors.peek(session);
-    const isClosed = peek === undefined || (!peek.isLost && statusOf(peek) === 'closed');
+    const isClosed = peek === undefined || (!peek.isLost && notebookStatusOf(peek) === 'closed');
     if (isClosed) this.#finish(session, end);
     else if (end.endingIn === undefined && this.#isOver(session, end)) this.#end(session);
   }

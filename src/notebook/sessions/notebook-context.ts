@@ -1,7 +1,7 @@
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { NotebookUrl } from '#src/base/json/notebook-url.ts';
 import type { PresentAgent } from '#src/contract/wire/presence.ts';
-import type { WorkspaceLimits } from '#src/people/auth/workspace-limits.ts';
+import type { LimitsOfWorkspaces } from '#src/people/auth/workspace-limits.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import type { ElementFiles } from '#src/workspace/files/element-files.ts';
 import type { WorkspacePackages } from '#src/workspace/packages/workspace-packages.ts';
@@ -24,7 +24,7 @@ export interface NotebookContext extends RunPlaneContext {
   readonly packages: WorkspacePackages;
   /** The files that pages send to elements of a session, such as `mo.ui.file`. */
   readonly elementFiles: ElementFiles;
-  readonly limits: WorkspaceLimits;
+  readonly limits: LimitsOfWorkspaces;
   /** Returns the agents, which are opened after the notebooks. */
   readonly agents: () => NotebookAgents;
 }

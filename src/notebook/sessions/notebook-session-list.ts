@@ -13,7 +13,7 @@ import { openSessionPlaces, sessionPlaces } from '#storage/records/sessions.ts';
 import { titleFilter } from '../saved/title-filter.ts';
 import type { NotebookContext } from './notebook-context.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
-import { statusOf } from './notebook-session-record.ts';
+import { notebookStatusOf } from './notebook-session-record.ts';
 
 /** The filters of a list of notebook sessions. Absent members filter nothing. */
 export type NotebookSessionQuery = PageRequest & NotebookSessionFilters;
@@ -64,7 +64,7 @@ export class NotebookSessionList {
       environmentId,
       mode,
       ...shownMetadata(metadata),
-      status: wasLost ? 'ready' : statusOf(peek),
+      status: wasLost ? 'ready' : notebookStatusOf(peek),
       currentRunId: work?.kind === 'run' && !wasLost ? work.id : null,
       createdAt: openedAt ?? peek.createdAt,
       updatedAt: peek.updatedAt,

@@ -4,7 +4,7 @@
  */
 
 import type { WorkspaceId } from '#src/base/ids.ts';
-import type { Timestamp } from '#src/base/time/clock.ts';
+import type { IsoTime } from '#src/base/time/clock.ts';
 import { PlaceTimes, placeOf } from '#storage/lists/places.ts';
 import { openSessionPlaces, sessionPlaces } from '#storage/records/sessions.ts';
 import type { Store } from '#storage/store.ts';
@@ -20,7 +20,7 @@ export class NotebookSessionPlaces {
   }
 
   /** Returns the time of an opening, by which the list is sorted. */
-  timeOfOpening(workspaceId: WorkspaceId): Timestamp {
+  timeOfOpening(workspaceId: WorkspaceId): IsoTime {
     return this.#times.next(workspaceId);
   }
 

@@ -23,7 +23,7 @@ function expiryOf({ openedAt, lifetime }: Pick<SessionContext, 'openedAt' | 'lif
 
 export type SessionPeek = Peek<typeof notebookSessionMachine>;
 
-export function statusOf({ snapshot }: SessionPeek): SessionStatus {
+export function notebookStatusOf({ snapshot }: SessionPeek): SessionStatus {
   const known = statuses.get(snapshot);
   if (known !== undefined) return known;
   const status = sessionStatus(snapshot);
@@ -54,7 +54,7 @@ export function sessionRecord({ sessionId, peek, shown, kernelFacts, url }: Reco
   // The next use of a lost session starts a kernel, as with a sleeping session.
   const wasLost = peek.isLost;
   const { ttlS, idleTimeoutS } = context.lifetime;
-  const status = wasLost ? 'ready' : statusOf(peek);
+  const status = wasLost ? 'ready' : notebookStatusOf(peek);
   const hasKernel = !wasLost && (status === 'ready' || status === 'busy') && peek.snapshot.hasTag('resident');
   return {
     sessionId,

@@ -25,7 +25,7 @@ import { referencedOutput } from '../open/streamed-outputs.ts';
 import { NotebookView } from '../open/view.ts';
 import type { NotebookContext } from './notebook-context.ts';
 import type { NotebookSessionActors, SessionActors } from './notebook-session-actors.ts';
-import { type RecordParts, sessionRecord, statusOf } from './notebook-session-record.ts';
+import { notebookStatusOf, type RecordParts, sessionRecord } from './notebook-session-record.ts';
 import { SessionJson } from './session-json.ts';
 
 export interface OpenRequest {
@@ -128,7 +128,7 @@ export class NotebookSessions {
     const document = notebooks.prepare(workspaceId, sessionId);
     const peek = isOpened ? undefined : actors.peek(session);
     // Nobody is shown the outputs of a session that stays closed.
-    const isClosed = peek !== undefined && statusOf(peek) === 'closed';
+    const isClosed = peek !== undefined && notebookStatusOf(peek) === 'closed';
     const outputs = isClosed ? undefined : liveNotebooks.prepareOutputs(session);
     if (document === undefined || outputs === undefined) return document ?? outputs;
     return Promise.all([document, outputs]).then(() => undefined);
@@ -147,13 +147,13 @@ export class NotebookSessions {
 
   /** Returns whether the session is closed, and wakes nothing. Throws `not_found`. */
   isClosed(workspaceId: WorkspaceId, sessionId: string): boolean {
-    return statusOf(this.#peek({ workspaceId, id: sessionId })) === 'closed';
+    return notebookStatusOf(this.#peek({ workspaceId, id: sessionId })) === 'closed';
   }
 
   /** Returns the mode of a session, and wakes nothing; undefined when it is closed. Throws `not_found`. */
   modeOf(workspaceId: WorkspaceId, sessionId: string): NotebookSession['mode'] | undefined {
     const peek = this.#peek({ workspaceId, id: sessionId });
-    return statusOf(peek) === 'closed' ? undefined : peek.snapshot.context.mode;
+    return notebookStatusOf(peek) === 'closed' ? undefined : peek.snapshot.context.mode;
   }
 
   /**
@@ -170,7 +170,7 @@ export class NotebookSessions {
    */
   toEdit(workspaceId: WorkspaceId, sessionId: string): ActorId {
     const peek = this.#peek({ workspaceId, id: sessionId });
-    const status = statusOf(peek);
+    const status = notebookStatusOf(peek);
     if (status === 'closed' || status === 'closing')
       throw new AppError('session_closed', `The session ${sessionId} is closed. To use it, open it again.`);
     if (peek.snapshot.context.mode === 'run')
@@ -190,7 +190,7 @@ export class NotebookSessions {
     const live = liveNotebooks.peek(session);
     const { environmentId, mode } = peek.snapshot.context;
     const wakes = !isAwake(peek);
-    const isClosed = wakes && statusOf(peek) === 'closed';
+    const isClosed = wakes && notebookStatusOf(peek) === 'closed';
     const used = { session, isClosed, mode, live, environmentId };
     if (isClosed) return used;
     if (wakes && (!peek.live || peek.snapshot.can({ type: 'wake' })))
@@ -255,7 +255,7 @@ export class NotebookSessions {
   wake(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
     const session = this.ensureAwake(workspaceId, sessionId);
     const peek = this.#peek(session);
-    const isAwake = peek.snapshot.hasTag('resident') && statusOf(peek) !== 'closing';
+    const isAwake = peek.snapshot.hasTag('resident') && notebookStatusOf(peek) !== 'closing';
     if (!isAwake) this.#actors.check(session, { type: 'wake' });
     return this.#record(session);
   }
@@ -307,7 +307,7 @@ export class NotebookSessions {
   ): ((sink: EventSink) => Subscription) | undefined {
     const observes = observe || this.#actors.isReadOnly;
     const session = observes ? { workspaceId, id: sessionId } : this.ensureAwake(workspaceId, sessionId);
-    if (statusOf(this.#peek(session)) === 'closed') return undefined;
+    if (notebookStatusOf(this.#peek(session)) === 'closed') return undefined;
     const replay = () => this.#replay(session);
     return this.#plane.follow(session, { lastEventId, observes, replay });
   }

@@ -18,7 +18,7 @@ export interface RequestedCell {
 
 type AllCells = Extract<SentExecution, { type: 'all' }>;
 
-export type ExecutionRequest =
+export type RequestedExecution =
   | AllCells
   | (Omit<AllCells, 'type'> & { readonly type: 'cells'; readonly cells: readonly RequestedCell[] });
 
@@ -27,7 +27,7 @@ interface ReadExecution {
   /**
    * The request without the members that are null, because null means that a member is left out.
    */
-  readonly request: ExecutionRequest;
+  readonly request: RequestedExecution;
   /** Whether the request changes the notebook, which only a session in edit mode may do. */
   readonly edits: boolean;
 }
@@ -61,7 +61,7 @@ function cellConfigOf({ name, ...config }: SentConfig): CellConfig {
 }
 
 /** Returns the ids of the cells to run, in document order. Throws `unknown_cell`, `duplicate_cell` or `invalid_request`. */
-export function requestedCells(request: ExecutionRequest, view: NotebookView): string[] {
+export function requestedCells(request: RequestedExecution, view: NotebookView): string[] {
   if (request.type === 'all') {
     return view.cells.filter((cell) => !configOf(cell.options).disabled).map((cell) => cell.id);
   }
@@ -92,7 +92,10 @@ export function requestedCells(request: ExecutionRequest, view: NotebookView): s
 }
 
 /** Throws `stale_update` when the notebook has changed since the caller of the request read it. */
-export function refuseStale(request: ExecutionRequest, live: Pick<LiveNotebook, 'view' | 'document'>): void {
+export function refuseStale(
+  request: RequestedExecution,
+  live: Pick<LiveNotebook, 'view' | 'document'>,
+): void {
   const { expectedUpdatedAt } = request;
   requireCurrent(live, { expectedUpdatedAt, cells: request.type === 'cells' ? request.cells : [] });
 }
@@ -101,7 +104,7 @@ export function refuseStale(request: ExecutionRequest, live: Pick<LiveNotebook, 
 export const OF_ONE_CELL: ReadonlySet<string> = new Set(['syntax', 'import-star']);
 
 /** Returns the code that a request brings and the notebook does not have yet, by cell id. */
-export function newCodes(request: ExecutionRequest, view: NotebookView): ReadonlyMap<string, string> {
+export function newCodes(request: RequestedExecution, view: NotebookView): ReadonlyMap<string, string> {
   const codes = new Map<string, string>();
   for (const { cellId, code } of request.type === 'cells' ? request.cells : []) {
     if (code !== undefined && code !== view.get(cellId)?.code) codes.set(cellId, code);

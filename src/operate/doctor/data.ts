@@ -16,7 +16,7 @@ import {
 import { SYSTEM } from '#storage/keys.ts';
 import { openStoreReader, type StoreReader } from '#storage/open-store.ts';
 import { keyChecks } from '#storage/records/datasources.ts';
-import { type Finding, messageOf, ok, problem, warning } from './finding.ts';
+import { type Finding, fine, messageOf, problem, warning } from './finding.ts';
 
 const MIB = 1024 * 1024;
 
@@ -30,7 +30,7 @@ export async function checkDataDirectory({
   const [name, lock] = ['data directory', 'data directory lock'];
   if (!existsSync(path)) {
     const parent = firstExisting(path);
-    if (isWritable(parent)) return [ok(name, `${path} will be created at the first start`)];
+    if (isWritable(parent)) return [fine(name, `${path} will be created at the first start`)];
     const advice = `Make ${parent} writable, or set TROUPE_DATA_DIR.`;
     return [problem(name, `${path} cannot be created: ${parent} is not writable`, advice)];
   }
@@ -45,7 +45,7 @@ export async function checkDataDirectory({
     ];
   const shown = `${path}, mode ${(mode & 0o777).toString(8)}`;
   if (readOnly && !isWritable(path))
-    return [ok(name, `${shown}, cannot be written, and a server with TROUPE_READ_ONLY does not need to`)];
+    return [fine(name, `${shown}, cannot be written, and a server with TROUPE_READ_ONLY does not need to`)];
   const rights = !isWritable(path)
     ? problem(name, `${shown}, is not writable`, `Make ${path} writable for the user that runs the server.`)
     : (mode & 0o077) !== 0
@@ -54,9 +54,9 @@ export async function checkDataDirectory({
           `${shown}, can be accessed by other users`,
           `The next start of the server corrects this; or run: chmod 700 ${path}`,
         )
-      : ok(name, shown);
+      : fine(name, shown);
   const isHeld = await DataDirectory.isClaimed(path);
-  return [rights, ok(lock, isHeld ? 'held by a running server' : 'free')];
+  return [rights, fine(lock, isHeld ? 'held by a running server' : 'free')];
 }
 
 /**
@@ -69,12 +69,12 @@ export async function checkStoreAndKeyring({ dataDir, keyringFile, newStore }: C
   if (!existsSync(join(path, DATA_FILE)) || isUnfinished(dataDir, keyringFile)) {
     const keyring = existsSync(keyringFile)
       ? () => describeKeyring(keyringFile)
-      : () => ok('keyring', `${keyringFile} will be created when it is needed`);
+      : () => fine('keyring', `${keyringFile} will be created when it is needed`);
     return [
       finding('store', () => {
         requireNoUnfinishedRestore(dataDir);
         if (!newStore && existsSync(dataDir)) requireExpectedStore(dataDir, keyringFile);
-        return ok('store', `${path} will be created at the first start`);
+        return fine('store', `${path} will be created at the first start`);
       }),
       finding('keyring', keyring),
     ];
@@ -88,11 +88,11 @@ export async function checkStoreAndKeyring({ dataDir, keyringFile, newStore }: C
   await using opened = store;
   const megabytes = (statSync(join(path, DATA_FILE)).size / MIB).toFixed(1);
   return [
-    ok('store', `${path}, ${megabytes} MiB, can be read`),
+    fine('store', `${path}, ${megabytes} MiB, can be read`),
     finding('keyring', () => {
       const [isNeeded] = opened.listKeys(keyChecks, SYSTEM, [], 1);
       if (isNeeded === undefined && !existsSync(keyringFile))
-        return ok('keyring', `${keyringFile} will be created when it is needed`);
+        return fine('keyring', `${keyringFile} will be created when it is needed`);
       requireFittingKeyring(opened, keyringFile, readKeyring(keyringFile));
       return describeKeyring(keyringFile);
     }),
@@ -101,7 +101,7 @@ export async function checkStoreAndKeyring({ dataDir, keyringFile, newStore }: C
 
 function describeKeyring(path: string): Finding {
   readKeyring(path);
-  if ((statSync(path).mode & 0o077) === 0) return ok('keyring', path);
+  if ((statSync(path).mode & 0o077) === 0) return fine('keyring', path);
   return warning('keyring', `${path} can be read by other users`, `Run: chmod 600 ${path}`);
 }
 
@@ -130,15 +130,15 @@ export function checkDisk({ dataDir, diskReserveMb, diskWarnMb }: Config): Findi
       shown,
       'Free some disk space: the server accepts nothing new when the disk is full.',
     );
-  return free < diskWarnMb ? warning('disk', shown, 'Free some disk space soon.') : ok('disk', shown);
+  return free < diskWarnMb ? warning('disk', shown, 'Free some disk space soon.') : fine('disk', shown);
 }
 
 /** Checks that the server can listen on its port. A port in use is fine if the data directory is in use as well. */
 export async function checkPort({ host, port, dataDir, readOnly }: Config): Promise<Finding> {
   const shown = `${host}:${port}`;
-  if (port === 0) return ok('port', 'the system chooses a free one at each start');
+  if (port === 0) return fine('port', 'the system chooses a free one at each start');
   const code = await probeListening(host, port);
-  if (code === undefined) return ok('port', `${shown} is free`);
+  if (code === undefined) return fine('port', `${shown} is free`);
   if (code === 'EADDRINUSE' && isClosed(dataDir))
     return warning(
       'port',
@@ -146,7 +146,7 @@ export async function checkPort({ host, port, dataDir, readOnly }: Config): Prom
       'Run this command as the user that runs the server.',
     );
   if (code === 'EADDRINUSE' && existsSync(dataDir) && (await DataDirectory.isClaimed(dataDir)))
-    return ok('port', `${shown} is in use, as is the data directory: the server is running`);
+    return fine('port', `${shown} is in use, as is the data directory: the server is running`);
   if (code === 'EADDRINUSE' && readOnly && existsSync(dataDir) && !isWritable(dataDir))
     return warning(
       'port',

@@ -8,7 +8,7 @@ export interface Finding {
 }
 
 /** Returns the finding that all is well. */
-export function ok(check: string, detail: string): Finding {
+export function fine(check: string, detail: string): Finding {
   return { check, status: 'ok', detail, advice: null };
 }
 

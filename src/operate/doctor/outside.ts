@@ -11,7 +11,7 @@ import { explainListening, probeListening } from '#src/base/net/listen-failure.t
 import { groupIdOf } from '#src/base/os/group.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { firstExisting } from './data.ts';
-import { type Finding, ok, problem, warning } from './finding.ts';
+import { type Finding, fine, problem, warning } from './finding.ts';
 
 /** Returns findings about those of the settings that are set. */
 export async function checkOutside(config: Config): Promise<Finding[]> {
@@ -38,7 +38,7 @@ async function checkProxySocket({
       `Create it (groupadd --system ${group}), and add the user of the proxy to it.`,
     );
   const file = lstatSync(path, { throwIfNoEntry: false });
-  if (file?.isSocket() === true) return ok(check, path);
+  if (file?.isSocket() === true) return fine(check, path);
   if (file !== undefined)
     return problem(
       check,
@@ -46,7 +46,7 @@ async function checkProxySocket({
       'Set TROUPE_LISTEN_SOCKET to another path.',
     );
   const folder = dirname(path);
-  if (existsSync(folder)) return ok(check, `${path} will be created at the start`);
+  if (existsSync(folder)) return fine(check, `${path} will be created at the start`);
   return warning(
     check,
     `${folder}, the folder of TROUPE_LISTEN_SOCKET, does not exist`,
@@ -62,7 +62,7 @@ async function checkNodesPort({
   const check = 'port of kernel nodes';
   if (kernelNodes === 'none' || port === 0) return undefined;
   const code = await probeListening(host, port);
-  if (code === undefined) return ok(check, `${host}:${port} is free`);
+  if (code === undefined) return fine(check, `${host}:${port} is free`);
   const { why, advice } = explainListening(code, { host, port });
   return problem(
     check,
@@ -77,7 +77,7 @@ function checkProviderSecret({ oidcIssuer, oidcClientSecretFile: file }: Config)
   return attempt(check, `the secret of the client in ${file} cannot be read`, () =>
     readFileSync(file, 'utf8').trim() === ''
       ? problem(check, `${file} is empty`, 'Put the secret of the client at the identity provider into it.')
-      : ok(check, `${file} has the secret of the client`),
+      : fine(check, `${file} has the secret of the client`),
   );
 }
 
@@ -87,7 +87,7 @@ function checkBackups({ backupDir: folder }: Config): Finding | undefined {
   const place = firstExisting(folder);
   return attempt(check, `no backup can be made in ${folder}`, () => {
     accessSync(`${place}/.`, constants.W_OK | constants.X_OK); // with `/.` this also fails for a file
-    return ok(check, place === folder ? folder : `${folder} will be created`);
+    return fine(check, place === folder ? folder : `${folder} will be created`);
   });
 }
 

@@ -6,7 +6,7 @@ import { systemFailure } from '#src/base/errors/operator-error.ts';
 import { type ConfinementChecks, readChecks } from '#src/confined/processes/host/kept-checks.ts';
 import { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
-import { type Finding, messageOf, ok, problem, warning } from './finding.ts';
+import { type Finding, fine, messageOf, problem, warning } from './finding.ts';
 
 const UPGRADE =
   'Run troupe setup, or set TROUPE_PYTHON to an interpreter with the marimo version of this release.';
@@ -50,9 +50,9 @@ export async function checkPython(config: Config): Promise<Finding[]> {
   try {
     const hello = await host.start();
     return [
-      ok('Python', `${hello.python} (${python})`),
+      fine('Python', `${hello.python} (${python})`),
       hello.missing.length === 0
-        ? ok('marimo', `${hello.marimo}, compatible`)
+        ? fine('marimo', `${hello.marimo}, compatible`)
         : warning('marimo', `${hello.marimo} lacks the private names ${hello.missing.join(', ')}`, UPGRADE),
       ...(running === undefined
         ? [confinementFinding(hello.confinement, confinement), kernelsFinding(await proof)]
@@ -78,7 +78,7 @@ async function databasesFinding(host: KernelHost, filesDirectory: string): Promi
     if (category !== 'file_missing') lacking.push(category === 'package_missing' ? detail : kind);
   }
   return lacking.length === 0
-    ? ok('databases', 'SQLite and DuckDB files can be used')
+    ? fine('databases', 'SQLite and DuckDB files can be used')
     : warning('databases', `datasources that are files lack ${lacking.join(', ')}`, UPGRADE);
 }
 
@@ -109,7 +109,7 @@ function lastStartFinding(kept: ConfinementChecks | undefined): Finding[] {
 }
 
 function kernelsFinding(why: string | null): Finding {
-  if (why === null) return ok('kernels', 'a kernel starts, confined so');
+  if (why === null) return fine('kernels', 'a kernel starts, confined so');
   return problem('kernels', why, 'No notebook can be opened. Solve the problem that the message names.');
 }
 
@@ -121,7 +121,7 @@ function confinementFinding(line: string, setting: Config['kernelConfinement']):
       'Unset TROUPE_KERNEL_CONFINEMENT unless you trust the code of all notebooks.',
     );
   }
-  if (line.startsWith('full')) return ok('confinement', line);
+  if (line.startsWith('full')) return fine('confinement', line);
   return warning(
     'confinement',
     line,

@@ -1,5 +1,5 @@
 import { requireUws, uwsCopyInUse, whyUnloadable } from '#src/base/install/native-binaries.ts';
-import { type Finding, ok, problem } from './finding.ts';
+import { type Finding, fine, problem } from './finding.ts';
 
 const OLDEST = [20, 12] as const;
 const STORE = 'lmdb';
@@ -8,7 +8,7 @@ const STORE = 'lmdb';
 export function checkNode(version: string): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isRecent = major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
-  if (isRecent) return ok('Node.js', version);
+  if (isRecent) return fine('Node.js', version);
   return problem('Node.js', version, `Install Node.js ${OLDEST.join('.')} or later.`);
 }
 
@@ -27,7 +27,7 @@ export async function checkBinaries(uwebsockets: string | undefined): Promise<Fi
 async function checkBinary(name: string, load: () => unknown, detail: string): Promise<Finding> {
   try {
     await load();
-    return ok(name, detail);
+    return fine(name, detail);
   } catch (error) {
     return problem(
       name,

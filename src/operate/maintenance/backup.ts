@@ -14,7 +14,7 @@ import { StoreFile } from '#storage/disk/store-file.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { formatOf, openStoreReader, type StoreReader } from '#storage/open-store.ts';
 import { keyChecks } from '#storage/records/datasources.ts';
-import { checksumOf, copyTree, flush } from './file-copy.ts';
+import { checksumOfCopy, copyTree, flush } from './file-copy.ts';
 import { lineageOf } from './lineage.ts';
 import { MANIFEST_FILE, type Manifest } from './manifest.ts';
 import { copyNodes, type Sealing } from './nodes-copy.ts';
@@ -92,7 +92,7 @@ async function fill(draft: string, options: BackupOptions): Promise<Manifest> {
     version: 1,
     createdAt: new Date().toISOString(),
     release: VERSION,
-    store: { format: formatOf(copy, store) ?? 0, ...(await checksumOf(file)) },
+    store: { format: formatOf(copy, store) ?? 0, ...(await checksumOfCopy(file)) },
     keyIds: keyIdsOf(copy),
     ...tree,
     files: [...tree.files, ...nodes.files],

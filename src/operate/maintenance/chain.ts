@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from '#src/base/errors/operator-error.ts';
-import { type CopiedFile, type CopiedLink, checksumOf } from './file-copy.ts';
+import { type CopiedFile, type CopiedLink, checksumOfCopy } from './file-copy.ts';
 import type { Lineage } from './lineage.ts';
 import { differencesFrom, isOtherName, MANIFEST_FILE, type Manifest, readManifest } from './manifest.ts';
 
@@ -144,12 +144,12 @@ export async function* differencesFromChain(chain: Chain): AsyncGenerator<string
   for (const [n, { directory, manifest }] of chain.increments.entries()) {
     const name = join(INCREMENTS, incrementName(n + 1));
     const { bytes, sha256 } = manifest.pages;
-    const found = await checksumOf(join(directory, PAGES_FILE)).catch(() => undefined);
+    const found = await checksumOfCopy(join(directory, PAGES_FILE)).catch(() => undefined);
     if (found?.bytes !== bytes || found.sha256 !== sha256)
       yield `${join(name, PAGES_FILE)} is missing or has other content`;
     for (const file of manifest.files) {
       if (await isOtherName(file, join(directory, 'workspaces'))) continue;
-      const copy = await checksumOf(join(directory, 'workspaces', file.path)).catch(() => undefined);
+      const copy = await checksumOfCopy(join(directory, 'workspaces', file.path)).catch(() => undefined);
       if (copy?.bytes !== file.bytes || copy.sha256 !== file.sha256)
         yield `${join(name, 'workspaces', file.path)} is missing or has other content`;
     }

@@ -288,7 +288,7 @@ async function pour(
 }
 
 /** Resolves with size and SHA-256 of a file. */
-export async function checksumOf(path: string): Promise<{ bytes: number; sha256: string }> {
+export async function checksumOfCopy(path: string): Promise<{ bytes: number; sha256: string }> {
   await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   return await pour(file);
 }

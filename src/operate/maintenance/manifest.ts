@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts';
-import { type CopiedFile, type CopiedLink, checksumOf, isSameFile } from './file-copy.ts';
+import { type CopiedFile, type CopiedLink, checksumOfCopy, isSameFile } from './file-copy.ts';
 import type { Lineage } from './lineage.ts';
 
 export interface Manifest {
@@ -64,7 +64,7 @@ export async function* differencesFrom(manifest: Manifest, directory: string): A
     if (await isOtherName(file, workspaces)) continue;
     const { bytes, sha256 } = file;
     const path = join('workspaces', file.path);
-    const found = await checksumOf(join(directory, path)).catch(() => undefined);
+    const found = await checksumOfCopy(join(directory, path)).catch(() => undefined);
     if (found === undefined) yield `${path} is missing or cannot be read`;
     else if (found.bytes !== bytes) yield `${path} has ${found.bytes} bytes instead of ${bytes}`;
     else if (found.sha256 !== sha256) yield `${path} has other content`;

@@ -10,7 +10,7 @@ import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { StoreFile } from '#storage/disk/store-file.ts';
 import { requireStoreIn } from '#storage/disk/store-folder.ts';
-import { type Key, SYSTEM } from '#storage/keys.ts';
+import { type StoreKey, SYSTEM } from '#storage/keys.ts';
 import { formatOf, openStore, openStoreReader, type StoreReader } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
 import { flush } from './file-copy.ts';
@@ -43,7 +43,7 @@ export interface Repaired {
 }
 
 interface DamagedEntry {
-  readonly key: Key;
+  readonly key: StoreKey;
   readonly problem: string;
   readonly bytes: Uint8Array;
 }
@@ -133,12 +133,12 @@ async function openBackup(from: string, store: Store) {
     );
   }
   return {
-    soundBytes: (key: Key) => reader.soundBytesOf(key),
+    soundBytes: (key: StoreKey) => reader.soundBytesOf(key),
     [Symbol.asyncDispose]: () => reader[Symbol.asyncDispose](),
   };
 }
 
-function nameOf([partition, kind, ...ids]: Key): string {
+function nameOf([partition, kind, ...ids]: StoreKey): string {
   const owner = partition === SYSTEM ? 'the server' : `the workspace ${partition}`;
   return `${[kind.replaceAll('-', ' '), ...ids].join(' ')} of ${owner}`;
 }

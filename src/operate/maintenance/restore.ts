@@ -6,7 +6,7 @@ import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { hasUnfinishedRestore, RESTORING_FILE } from '#storage/disk/store-folder.ts';
 import { type Chain, differencesFromChain, fileStateOf, readChain } from './chain.ts';
-import { checksumOf, copyStill, flush, hasLinked } from './file-copy.ts';
+import { checksumOfCopy, copyStill, flush, hasLinked } from './file-copy.ts';
 import { applyPages } from './increment.ts';
 import { NODES_FILES, NODES_FOLDER } from './nodes-copy.ts';
 
@@ -126,7 +126,7 @@ async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promi
   }
   if (existsSync(workspaces)) await flush(workspaces);
   await copyFile(join(from, 'store', 'data.mdb'), draft);
-  requireSame((await checksumOf(draft)).sha256, base.store.sha256, storePath);
+  requireSame((await checksumOfCopy(draft)).sha256, base.store.sha256, storePath);
   await chmod(draft, 0o600);
   await applyPages(draft, increments);
   await give(draft);

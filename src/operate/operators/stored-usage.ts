@@ -3,7 +3,7 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { StoredUsage } from '#src/contract/wire/usage.ts';
-import type { Key } from '#storage/keys.ts';
+import type { StoreKey } from '#storage/keys.ts';
 import type { Store } from '#storage/store.ts';
 
 type Group = Exclude<keyof StoredUsage, 'bytes' | 'records' | 'complete' | 'countedAt'>;
@@ -92,7 +92,7 @@ export class StoredUsageCounter {
 
   async #count(workspaceId: WorkspaceId, usage: Count['usage']): Promise<void> {
     const beganAtMs = performance.now();
-    for (let last: Key | undefined; ; await nextTurn()) {
+    for (let last: StoreKey | undefined; ; await nextTurn()) {
       let [bytesNow, recordsNow] = [0, 0];
       for (const { key, bytes } of this.#store.listSizes(workspaceId, last)) {
         usage[GROUPS[key[1]] ?? 'other'] += bytes;

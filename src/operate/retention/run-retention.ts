@@ -7,7 +7,7 @@ import type { RunKind } from '#src/contract/wire/run.ts';
 import type { RunDeletion } from '#src/runtime/runs/run-deletion.ts';
 import { listOf } from '#src/runtime/runs/run-lists.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
-import type { Page } from '#storage/lists/committed-records.ts';
+import type { CommittedPage } from '#storage/lists/committed-records.ts';
 import { runIndex, trimmedRuns } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 
@@ -100,7 +100,7 @@ export class RunRetention {
     return done;
   }
 
-  #olderThan(ms: number, after: string | undefined): Page {
+  #olderThan(ms: number, after: string | undefined): CommittedPage {
     return { after, until: firstIdAt('run', ms), limit: MAX_RUNS };
   }
 }

@@ -44,14 +44,14 @@ export interface Asking {
 }
 
 /** A sign-in that has begun. */
-export interface BegunCommandLine {
+export interface BegunSignIn {
   readonly secret: string;
   readonly code: string;
   readonly expiresAt: string;
 }
 
 /** The outcome for the program. `ended`: the sign-in has expired, or its token was fetched. */
-export type CommandLineOutcome =
+export type SignInOutcome =
   | { readonly status: 'waiting' | 'refused' | 'ended' }
   | {
       readonly status: 'confirmed';
@@ -77,7 +77,7 @@ export class CommandLineSignIns {
   }
 
   /** Begins a sign-in. Throws `too_many_attempts` when too many wait. */
-  begin({ machine, address }: Asking): BegunCommandLine {
+  begin({ machine, address }: Asking): BegunSignIn {
     const { store } = this.#identity;
     const nowMs = this.#identity.nowMs();
     const network = networkOf(address);
@@ -142,7 +142,7 @@ export class CommandLineSignIns {
    * Returns the outcome for the program with this secret. The token is made here and returned once, so it is never stored. It has
    * the present rights of the person who confirmed.
    */
-  fetch(secret: string): CommandLineOutcome {
+  fetch(secret: string): SignInOutcome {
     const identity = this.#identity;
     const authenticator = this.#authenticator;
     const tokens = this.#tokens;

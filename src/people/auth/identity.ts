@@ -5,7 +5,7 @@
  */
 
 import { AppError } from '#src/base/errors/errors.ts';
-import { type Timestamp, timestamp } from '#src/base/time/clock.ts';
+import { type IsoTime, timestamp } from '#src/base/time/clock.ts';
 import { ALONE, type Cluster, type Topic } from '#src/runtime/homes/cluster.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
@@ -52,7 +52,7 @@ export class Identity {
     return this.#now();
   }
 
-  timestamp(): Timestamp {
+  timestamp(): IsoTime {
     return timestamp(this.#now());
   }
 

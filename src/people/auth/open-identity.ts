@@ -18,12 +18,12 @@ import { Members } from './members.ts';
 import { OwnAccounts } from './own-account.ts';
 import type { PageKeys } from './page-tokens.ts';
 import { IdentityProvider, type ProviderSettings } from './provider/identity-provider.ts';
-import { ProviderAccounts, type SecretVault } from './provider/provider-accounts.ts';
+import { ProviderAccounts, type SubjectVault } from './provider/provider-accounts.ts';
 import { ProviderChecks } from './provider/provider-checks.ts';
 import { ProviderSignIn } from './provider/provider-sign-in.ts';
 import { AccessTokens } from './tokens.ts';
 import { WorkspaceDeletion, type WorkspaceOccupants } from './workspace-deletion.ts';
-import { WorkspaceLimits } from './workspace-limits.ts';
+import { LimitsOfWorkspaces } from './workspace-limits.ts';
 import { Workspaces } from './workspaces.ts';
 
 type IdentityContext = Pick<PlaneContext, 'config' | 'store' | 'cluster' | 'log'>;
@@ -32,7 +32,7 @@ export interface IdentityPlane {
   readonly authenticator: Authenticator;
   readonly members: Members;
   readonly workspaces: Workspaces;
-  readonly limits: WorkspaceLimits;
+  readonly limits: LimitsOfWorkspaces;
   /** Registers the removal of deleted workspaces' data, and returns the object that deletes workspaces. */
   openDeletion(removals: Removals, occupants: WorkspaceOccupants): WorkspaceDeletion;
   readonly tokens: AccessTokens;
@@ -45,7 +45,7 @@ export interface IdentityPlane {
    */
   openProvider(
     settings: ProviderSettings,
-    vault: SecretVault,
+    vault: SubjectVault,
     keys: (keyId?: string) => PageKeys,
     stack: Pick<AsyncDisposableStack, 'use'>,
   ): ProviderSignIn | undefined;
@@ -88,7 +88,7 @@ export async function openIdentity(context: IdentityContext, dataDir: string): P
     authenticator,
     members,
     workspaces,
-    limits: new WorkspaceLimits(identity, cluster, limitsIn(config)),
+    limits: new LimitsOfWorkspaces(identity, cluster, limitsIn(config)),
     openDeletion: (removals, occupants) =>
       new WorkspaceDeletion(workspaces, { cluster, removals }, occupants),
     tokens,

@@ -13,7 +13,7 @@ import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
-import { type Key, SYSTEM } from '#storage/keys.ts';
+import { type StoreKey, SYSTEM } from '#storage/keys.ts';
 import {
   memberRecords,
   userWorkspaces,
@@ -40,7 +40,7 @@ export interface WorkspaceOccupants {
   /** Called once for a deleted workspace, in its home. */
   deleted(workspaceId: WorkspaceId): void;
   /** Removes the data that belongs to a record but is stored elsewhere. Called before the record is removed. */
-  unlink(tx: Transaction, key: Key): void;
+  unlink(tx: Transaction, key: StoreKey): void;
 }
 
 type DeletionContext = Pick<PlaneContext, 'cluster' | 'removals'>;
@@ -128,7 +128,7 @@ export class WorkspaceDeletion {
     return false;
   }
 
-  #remove(tx: Transaction, key: Key): void {
+  #remove(tx: Transaction, key: StoreKey): void {
     const [workspaceId, name, ...ids] = key;
     const [id = ''] = ids;
     this.#occupants.unlink(tx, key);

@@ -22,7 +22,7 @@ import type { Identity } from './identity.ts';
 /** The scope with which a token sets limits. */
 const SCOPE = 'server:manage';
 
-export class WorkspaceLimits {
+export class LimitsOfWorkspaces {
   readonly #identity: Identity;
   readonly #defaults: Limits;
   /** Applies the new limits to the things that exist in this worker. */

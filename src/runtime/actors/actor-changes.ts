@@ -8,7 +8,7 @@ import type { Inspectable } from './inspected-actor.ts';
 import { statePath } from './state-path.ts';
 
 /** The events of one actor since the last report, with its state at the time of reading. */
-export interface Move {
+export interface MovedActor {
   readonly type: 'moved';
   readonly address: Address;
   readonly actor: Inspectable;
@@ -19,7 +19,7 @@ export interface Move {
 }
 
 /** A command that a state refused, however often it was asked. */
-export interface Refused {
+export interface RefusedEvent {
   readonly type: 'refused';
   readonly address: Address;
   readonly state: string;
@@ -35,7 +35,7 @@ export interface Left {
   readonly presence: LeftAs;
 }
 
-export type JoinedChange = Move | Refused | Left;
+export type JoinedChange = MovedActor | RefusedEvent | Left;
 
 const MAX_NAMED_EVENTS = 16;
 
@@ -43,9 +43,9 @@ export class ActorChanges {
   /** The moves, in the order in which each began. */
   #changes: JoinedChange[] = [];
   /** Changes by the address of their actor. */
-  readonly #moves = new Map<string, Move>();
+  readonly #moves = new Map<string, MovedActor>();
   /** Refusals by address, event, code and state. */
-  readonly #refusals = new Map<string, Refused>();
+  readonly #refusals = new Map<string, RefusedEvent>();
 
   get count(): number {
     return this.#changes.length;
@@ -96,7 +96,7 @@ export class ActorChanges {
       known.count++;
       return;
     }
-    const refused: Refused = { type: 'refused', address, state, event, code, count: 1 };
+    const refused: RefusedEvent = { type: 'refused', address, state, event, code, count: 1 };
     this.#refusals.set(key, refused);
     this.#changes.push(refused);
   }

@@ -16,7 +16,7 @@ import type { EventSink, Subscription } from '../events/event-sink.ts';
 import type { PublishedStream } from '../events/published-stream.ts';
 import { ActorChanges } from './actor-changes.ts';
 import { envelopeOf } from './actor-envelope.ts';
-import { type ActorChoice, type ActorInterest, concerns, isSameChoice } from './actor-interest.ts';
+import { type ActorInterest, type ChosenActors, concerns, isSameChoice } from './actor-interest.ts';
 import { mergeCounts } from './actor-list.ts';
 import { type ActorReport, type ActorReports, REPORT_GAP_MS } from './actor-reporter.ts';
 import type { ActorChange } from './actor-watch.ts';
@@ -43,7 +43,7 @@ interface OwnActors {
 }
 
 /** The actors to follow, and the kind of events. */
-export interface FollowActors extends ActorChoice {
+export interface FollowActors extends ChosenActors {
   readonly lastEventId: string;
 }
 
@@ -138,7 +138,7 @@ export class ActorEvents implements Disposable {
     for (const { stream } of this.#followed) stream.resync('server_stopping');
   }
 
-  #follow(workspaceId: WorkspaceId, choice: ActorChoice): FollowedStream {
+  #follow(workspaceId: WorkspaceId, choice: ChosenActors): FollowedStream {
     for (const followed of this.#followed) {
       if (followed.workspaceId !== workspaceId || !isSameChoice(followed.choice, choice)) continue;
       this.#linger(followed);

@@ -1,7 +1,7 @@
 /** The followed actors, and the kinds of events to send about them. */
 import type { Address } from './address.ts';
 
-export interface ActorChoice {
+export interface ChosenActors {
   /** Chooses actors of this kind; absent: of every kind. */
   readonly kind?: string | undefined;
   /** Chooses the one actor of this kind with this id. */
@@ -13,7 +13,7 @@ export interface ActorChoice {
 /** A choice in one workspace. */
 export interface ActorInterest {
   readonly workspaceId: string;
-  readonly choice: ActorChoice;
+  readonly choice: ChosenActors;
 }
 
 /** Returns whether the actor is followed. */
@@ -26,6 +26,6 @@ export function concerns({ workspaceId, choice }: ActorInterest, address: Addres
 }
 
 /** Returns whether two choices are the same. */
-export function isSameChoice(one: ActorChoice, other: ActorChoice): boolean {
+export function isSameChoice(one: ChosenActors, other: ChosenActors): boolean {
   return one.kind === other.kind && one.id === other.id && one.moves === other.moves;
 }

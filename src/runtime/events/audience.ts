@@ -28,7 +28,7 @@ export interface AudienceOptions extends ProcessStreams {
  * The subscribers of one stream. It writes the chunks of the ring to them, keeps their connections alive, decides which
  * of them lag too far, and discards chunks that none of them needs. It never adds to the ring.
  */
-export class Audience implements ChargedStream, HeartbeatTarget {
+export class StreamAudience implements ChargedStream, HeartbeatTarget {
   readonly #options: AudienceOptions;
   readonly #subscribers = new Set<Subscriber>();
   readonly #blocked = new Set<Subscriber>();
@@ -244,11 +244,11 @@ export class Audience implements ChargedStream, HeartbeatTarget {
  * open at once.
  */
 class AudienceSubscription implements Subscription {
-  readonly #audience: Audience;
+  readonly #audience: StreamAudience;
   readonly #subscriber: Subscriber;
   readonly #closed: (() => void) | undefined;
 
-  constructor(audience: Audience, subscriber: Subscriber, closed: (() => void) | undefined) {
+  constructor(audience: StreamAudience, subscriber: Subscriber, closed: (() => void) | undefined) {
     this.#audience = audience;
     this.#subscriber = subscriber;
     this.#closed = closed;

@@ -9,7 +9,14 @@
  * state and must get all of it again, and `<seq>.0.<n>` when everything before the state was seen.
  */
 import type { ChunkRing } from './chunk-ring.ts';
-import { encodeFrame, type Frameable, frameOf, fromFrame, type LargeFrame, markMissed } from './frame.ts';
+import {
+  encodeEventFrame,
+  type Frameable,
+  frameOf,
+  fromFrame,
+  type LargeFrame,
+  markMissed,
+} from './frame.ts';
 
 /** The approximate memory of an event of the state, in addition to its texts, which the notebook or the conversation has anyway. */
 const STATE_EVENT_BYTES = 450;
@@ -58,8 +65,8 @@ function* wholeState<Event extends Frameable>({
   const at = `${epoch}-${seq}`;
   let count = 0;
   for (const event of state) yield frameOf(`${at}.${++count}`, event);
-  yield encodeFrame(at, replayed);
-  if (closing !== undefined) yield encodeFrame(`${at}.${++count}`, closing);
+  yield encodeEventFrame(at, replayed);
+  if (closing !== undefined) yield encodeEventFrame(`${at}.${++count}`, closing);
 }
 
 function* resumedState<Event extends Frameable>(

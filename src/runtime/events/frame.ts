@@ -33,18 +33,18 @@ const FRAME_END = Buffer.from('\n\n');
  * Returns one server-sent event. It has no `event:` field, so that a plain `EventSource.onmessage` sees all of them. Its time is
  * the time of the call, unless the event has one.
  */
-export function encodeFrame(id: string, event: Frameable): string {
+export function encodeEventFrame(id: string, event: Frameable): string {
   const json = JSON.stringify(event);
   if (event.time !== undefined) return `id: ${id}\ndata: ${json}\n\n`;
   return `id: ${id}\ndata: ${withMember(json, `"time":"${timestamp()}"`)}\n\n`;
 }
 
 /**
- * Encodes like `encodeFrame`; returns a large frame in pieces, which are made on demand. The event must not change
+ * Encodes like `encodeEventFrame`; returns a large frame in pieces, which are made on demand. The event must not change
  * meanwhile.
  */
 export function frameOf(id: string, event: Frameable): string | LargeFrame {
-  if (isShortJson(event, MAX_SIZE_AT_ONCE)) return encodeFrame(id, event);
+  if (isShortJson(event, MAX_SIZE_AT_ONCE)) return encodeEventFrame(id, event);
   return largeFrame(id, { ...event, time: event.time ?? timestamp() });
 }
 
@@ -113,7 +113,7 @@ export function fromFrame(piece: Uint8Array, id: string): Uint8Array | undefined
 }
 
 /** Returns the id of the last of these frames. */
-export function lastIdOf(frames: Buffer): string {
+export function lastEventIdOf(frames: Buffer): string {
   const before = frames.lastIndexOf('\n\nid: ');
   const start = (before < 0 ? 0 : before + '\n\n'.length) + 'id: '.length;
   return frames.toString('latin1', start, frames.indexOf('\n', start));

@@ -4,17 +4,17 @@
  */
 
 import type { ResyncReason } from '#src/contract/wire/shape.ts';
-import { Audience } from './audience.ts';
+import { StreamAudience } from './audience.ts';
 import { ChunkRing } from './chunk-ring.ts';
 import type { EventSink, FeedHead, Subscription } from './event-sink.ts';
-import { encodeFrame, lastIdOf, PIECE_BYTES } from './frame.ts';
+import { encodeEventFrame, lastEventIdOf, PIECE_BYTES } from './frame.ts';
 import type { ProcessStreams } from './process-streams.ts';
 import { Subscriber } from './subscriber.ts';
 
 export class MirroredStream {
   readonly #observes: boolean;
   readonly #ring: ChunkRing;
-  readonly #audience: Audience;
+  readonly #audience: StreamAudience;
   #lastId: string;
   #isEnded = false;
 
@@ -23,12 +23,12 @@ export class MirroredStream {
     this.#observes = head.observes;
     this.#lastId = head.lastId;
     this.#ring = new ChunkRing(head.firstIndex);
-    this.#audience = new Audience({
+    this.#audience = new StreamAudience({
       ...streams,
       ring: this.#ring,
       resumeBytes: 0, // the original stream itself replays missed events
       isEnded: () => this.#isEnded,
-      resyncFrame: (reason) => Buffer.from(encodeFrame(`${this.#lastId}.0`, head.resync[reason])),
+      resyncFrame: (reason) => Buffer.from(encodeEventFrame(`${this.#lastId}.0`, head.resync[reason])),
     });
     this.#audience.backpressure.listeners.add(press);
   }
@@ -52,7 +52,7 @@ export class MirroredStream {
 
   /** Takes the next chunk. */
   take(chunk: Buffer): void {
-    this.#lastId = lastIdOf(chunk);
+    this.#lastId = lastEventIdOf(chunk);
     // A small chunk is copied, because otherwise it keeps in memory all the bytes that arrived with
     // it.
     this.#ring.push(chunk.byteLength > PIECE_BYTES ? chunk : Buffer.from(chunk));

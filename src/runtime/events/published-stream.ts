@@ -22,13 +22,20 @@
 import { randomBytes } from 'node:crypto';
 import { inSlices } from '#src/base/async/slices.ts';
 import type { ResyncReason } from '#src/contract/wire/shape.ts';
-import { Audience } from './audience.ts';
+import { StreamAudience } from './audience.ts';
 import { PAUSE_SHARE } from './backpressure.ts';
 import { type OpeningOptions, openingOf } from './catch-up.ts';
 import { ChunkRing } from './chunk-ring.ts';
 import { CommitGate } from './commit-gate.ts';
 import type { EventSink, Subscription } from './event-sink.ts';
-import { encodeFrame, type Frameable, frameOf, type LargeFrame, PIECE_BYTES, wholeFrame } from './frame.ts';
+import {
+  encodeEventFrame,
+  type Frameable,
+  frameOf,
+  type LargeFrame,
+  PIECE_BYTES,
+  wholeFrame,
+} from './frame.ts';
 import type { ProcessStreams } from './process-streams.ts';
 import { Subscriber } from './subscriber.ts';
 
@@ -85,7 +92,7 @@ export class PublishedStream<Event extends Frameable> {
     drop: (item) => this.#drop(item),
     advanced: () => (this.#isDeliveryDue ? this.#deliver() : this.#audience.settle()),
   });
-  readonly #audience: Audience;
+  readonly #audience: StreamAudience;
   /** The producer is paused when more bytes than this are held. */
   readonly #maxHeldBytes: number;
   #seq = 0;
@@ -108,7 +115,7 @@ export class PublishedStream<Event extends Frameable> {
     this.#replayed = replayed;
     this.#resync = resync;
     this.#maxHeldBytes = limitBytes * PAUSE_SHARE;
-    this.#audience = new Audience({
+    this.#audience = new StreamAudience({
       ring: this.#ring,
       limitBytes,
       resumeBytes: limitBytes * resumeShare,
@@ -285,7 +292,7 @@ export class PublishedStream<Event extends Frameable> {
   }
 
   #resyncFrame(reason: ResyncReason): Uint8Array {
-    return Buffer.from(encodeFrame(`${this.#epoch}-${this.#seq}.0`, this.#resync(reason)));
+    return Buffer.from(encodeEventFrame(`${this.#epoch}-${this.#seq}.0`, this.#resync(reason)));
   }
 }
 

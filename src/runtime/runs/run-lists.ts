@@ -8,7 +8,7 @@ import { metadataFilter } from '#src/base/metadata-filter.ts';
 import type { RunFilters } from '#src/contract/wire/lists.ts';
 import type { RunKind, RunStatus } from '#src/contract/wire/run.ts';
 import { DAMAGED, readOrDamaged, unlessDamaged } from '#storage/damaged.ts';
-import type { Entry, Page } from '#storage/lists/committed-records.ts';
+import type { CommittedPage, Entry } from '#storage/lists/committed-records.ts';
 import {
   type Bounds,
   checkCursor,
@@ -158,7 +158,7 @@ function statusesOf({ status }: RunQuery): readonly RunStatus[] | undefined {
 
 function* runsByEnd(
   search: Search,
-  page: Page,
+  page: CommittedPage,
   { low = '', high }: Bounds,
 ): Generator<Entry<FoundRun | undefined>> {
   const { store, workspaceId } = search;
@@ -169,7 +169,7 @@ function* runsByEnd(
   }
 }
 
-function* runsById(search: Search, page: Page): Generator<Entry<FoundRun | undefined>> {
+function* runsById(search: Search, page: CommittedPage): Generator<Entry<FoundRun | undefined>> {
   for (const id of idsOf(search, page)) yield { id, value: foundRun(search, id) };
 }
 
@@ -180,7 +180,7 @@ function foundRun({ store, workspaceId, query, statuses }: Search, runId: string
 }
 
 /** Yields the ids of the narrowest index, in its order. */
-function idsOf({ store, workspaceId, query, statuses }: Search, page: Page): Generator<string> {
+function idsOf({ store, workspaceId, query, statuses }: Search, page: CommittedPage): Generator<string> {
   const { sessionId, kind, environmentId, createdBy, order } = query;
   const merged = (lists: readonly Generator<Entry<unknown>>[]) =>
     ids(lists.reduce((all, list) => mergedEntries(all, list, order)));

@@ -13,7 +13,7 @@ import type { ClusterMember } from './join-cluster.ts';
 import { openStorage, type Storage } from './open-storage.ts';
 import { openStreams, type Streams } from './open-streams.ts';
 import { openTracer } from './open-tracer.ts';
-import { Permits } from './permits.ts';
+import { ServerPermits } from './permits.ts';
 import type { Prerequisites } from './prerequisites.ts';
 
 export interface Ground extends PlaneContext {
@@ -25,7 +25,7 @@ export interface Ground extends PlaneContext {
   readonly identity: IdentityPlane;
   readonly openRequests: OpenRequests;
   readonly streams: Streams;
-  readonly permits: Permits;
+  readonly permits: ServerPermits;
   readonly phase: ServingPhase;
   /** Returns the port on which this server listens, once it does. */
   readonly ownPorts: () => readonly number[];
@@ -73,7 +73,7 @@ export async function openGround(options: AppOptions, stack: AsyncDisposableStac
   const removals = stack.use(
     new Removals(store, (error) => log.error({ err: error }, 'what was deleted could not be removed'), owns),
   );
-  const permits = new Permits(store, cluster);
+  const permits = new ServerPermits(store, cluster);
   identity.limits.onChange((workspaceId) => permits.settle(workspaceId));
   return {
     config,

@@ -26,7 +26,7 @@ export interface PermitsOptions {
 type SubjectsIn = (workspaceId: string) => readonly string[];
 
 /** Opens the permits of each limit, and releases them for deleted workspaces. */
-export class Permits {
+export class ServerPermits {
   readonly #store: Store;
   readonly #cluster: Cluster;
   readonly #opened: { readonly permits: WorkspacePermits; readonly subjectsIn: SubjectsIn }[] = [];

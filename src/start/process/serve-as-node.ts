@@ -9,8 +9,8 @@ import { notifyServiceManager } from '#src/base/os/service-notice.ts';
 import { enrol } from '#src/confined/nodes/host/enrol.ts';
 import { memoryOfMachine } from '#src/confined/nodes/host/memory.ts';
 import { type NodeEnd, NodeHost } from '#src/confined/nodes/host/node-host.ts';
-import { type Membership, StateFolder } from '#src/confined/nodes/host/state-folder.ts';
-import { parseAddress, parseInvitation } from '#src/confined/nodes/invitation.ts';
+import { StateFolder, type StoredMembership } from '#src/confined/nodes/host/state-folder.ts';
+import { parseInvitation, parseNodeAddress } from '#src/confined/nodes/invitation.ts';
 import { readNodeSecret } from '#src/confined/nodes/node-secret.ts';
 import { KernelSampler } from '#src/operate/operators/kernel-usage.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
@@ -101,7 +101,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
  * Resolves with the membership of this machine. An invitation works once, and a unit or a script gives it again at each start: the one
  * that made the present membership is not tried again, and another one that is refused leaves the membership as it is.
  */
-async function findMembership(state: StateFolder, given: NodeArguments): Promise<Membership> {
+async function findMembership(state: StateFolder, given: NodeArguments): Promise<StoredMembership> {
   const { invitation: text, name } = given;
   if (given.secretFile !== undefined) return enrolWithSecret(given);
   const known = state.read();
@@ -130,8 +130,12 @@ async function findMembership(state: StateFolder, given: NodeArguments): Promise
 }
 
 /** Gets a certificate for one connection. The secret is read again each time, because an operator may have replaced it. */
-async function enrolWithSecret({ invitation, secretFile = '', name }: NodeArguments): Promise<Membership> {
-  const address = parseAddress(invitation ?? '');
+async function enrolWithSecret({
+  invitation,
+  secretFile = '',
+  name,
+}: NodeArguments): Promise<StoredMembership> {
+  const address = parseNodeAddress(invitation ?? '');
   if (address === undefined)
     throw new Error('With --secret-file, the argument is the address of the server: HOST:PORT.');
   const { membership } = await enrol({ ...address, ...readNodeSecret(secretFile) }, name ?? hostname());
@@ -139,7 +143,11 @@ async function enrolWithSecret({ invitation, secretFile = '', name }: NodeArgume
 }
 
 /** Returns the present membership when the server cannot be asked now. */
-async function enrolAgain(given: NodeArguments, present: Membership, log: RootLog): Promise<Membership> {
+async function enrolAgain(
+  given: NodeArguments,
+  present: StoredMembership,
+  log: RootLog,
+): Promise<StoredMembership> {
   try {
     return await enrolWithSecret(given);
   } catch (error) {
@@ -150,8 +158,8 @@ async function enrolAgain(given: NodeArguments, present: Membership, log: RootLo
 
 function makeNode(
   { config, log, directory }: ProcessContext,
-  membership: Membership,
-  renewed: (membership: Membership) => void,
+  membership: StoredMembership,
+  renewed: (membership: StoredMembership) => void,
 ): NodeHost {
   const makeHost = hostMaker({
     config: { ...config, kernelNetwork: config.nodeKernelNetwork },

@@ -23,7 +23,7 @@ const MIB = 2 ** 20;
  * Resolves with the bytes of the files in the folders. A file counts once, however many names it
  * has there.
  */
-export async function sizeOf(...folders: readonly string[]): Promise<number> {
+export async function folderSizeOf(...folders: readonly string[]): Promise<number> {
   let bytes = 0;
   const counted = new Set<number>();
   for (const folder of folders)
@@ -53,9 +53,9 @@ export async function installWithin<T>(
   const tooLarge = new AbortController();
   const done = new AbortController();
   const folders = cache === undefined ? [folder] : [folder, cache];
-  const bytesBefore = await sizeOf(...folders);
+  const bytesBefore = await folderSizeOf(...folders);
   const check = async () => {
-    if ((await sizeOf(...folders)) - bytesBefore > room.bytes) tooLarge.abort();
+    if ((await folderSizeOf(...folders)) - bytesBefore > room.bytes) tooLarge.abort();
   };
   const watching = repeat(check, done.signal);
   try {

@@ -25,7 +25,7 @@ import { join } from 'node:path';
 import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { Log } from '#src/base/log/log.ts';
-import { installWithin, type Room, sizeOf } from './folder-size.ts';
+import { folderSizeOf, installWithin, type Room } from './folder-size.ts';
 import { PackageFailure } from './package-failure.ts';
 import type { Installation, PackageInstaller, PackagePlan, PackageWishes } from './package-installer.ts';
 import { abandoned, type Progress, SharedInstallation } from './shared-installation.ts';
@@ -240,7 +240,7 @@ export class PackageSets implements Disposable {
         (signal) => installer.install(requirements, folder, progress, signal),
         this.#cache(),
       );
-      const bytes = await sizeOf(folder);
+      const bytes = await folderSizeOf(folder);
       const manifest = { requirements, ...installed, bytes };
       writeFileSync(join(folder, MANIFEST), JSON.stringify(manifest), { flush: true });
       if (!this.#publish(folder, key)) await rm(folder, { recursive: true, force: true });
@@ -274,7 +274,7 @@ export class PackageSets implements Disposable {
     let usedBytes = [...keys].reduce((sum, key) => sum + this.#bytesOf(key), 0);
     // Sets have files in common, which takes a while to count.
     if (maxBytes > 0 && usedBytes > maxBytes / 2)
-      usedBytes = await sizeOf(...[...keys].map((key) => this.#folder(key)).filter(existsSync));
+      usedBytes = await folderSizeOf(...[...keys].map((key) => this.#folder(key)).filter(existsSync));
     return { bytes: maxBytes === 0 ? Number.POSITIVE_INFINITY : maxBytes - usedBytes, ofBytes: maxBytes };
   }
 
@@ -311,7 +311,7 @@ export class PackageSets implements Disposable {
     await this.#dropCache();
     const usedElsewhere = (await others?.inUse()) ?? new Set();
     for (const { key, bytes, usedAt } of found.sort((a, b) => a.usedAt - b.usedAt)) {
-      if ((await sizeOf(root)) <= maxBytes) return;
+      if ((await folderSizeOf(root)) <= maxBytes) return;
       if (key === newest || this.#users.has(key) || usedElsewhere.has(key)) continue;
       if (others !== undefined && this.#usedAt(key) !== usedAt) continue; // another worker has just begun to use it
       // The set is renamed first, so that a partly removed set is not taken for a whole one after a crash.

@@ -20,7 +20,7 @@ import { needsRenewal } from '#src/confined/nodes/host/state-folder.ts';
 import { KernelArrivals } from '#src/confined/nodes/kernel-arrivals.ts';
 import { KernelNodes } from '#src/confined/nodes/kernel-nodes.ts';
 import { openNodeServer, Strangers } from '#src/confined/nodes/node-server.ts';
-import type { Fields } from '#src/confined/nodes/protocol.ts';
+import type { FrameFields } from '#src/confined/nodes/protocol.ts';
 import type { ChildListener } from '#src/confined/processes/host/zygote-process.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 import { eventually } from '#test/support/processes.ts';
@@ -67,7 +67,7 @@ async function certify({ enrolled }: Opened, name: string, isListed = true): Pro
 /** A connection that reads lines. */
 class Line {
   readonly socket: TLSSocket;
-  readonly #lines: Fields[] = [];
+  readonly #lines: FrameFields[] = [];
   #ended = false;
 
   private constructor(socket: TLSSocket) {
@@ -81,7 +81,9 @@ class Line {
     socket.setEncoding('utf8').on('data', (text: string) => {
       const lines = (left + text).split('\n');
       left = lines.pop() ?? '';
-      this.#lines.push(...lines.map((line) => JSON.parse(line) as Fields).filter(({ op }) => op !== 'ping'));
+      this.#lines.push(
+        ...lines.map((line) => JSON.parse(line) as FrameFields).filter(({ op }) => op !== 'ping'),
+      );
     });
   }
 
@@ -98,17 +100,17 @@ class Line {
     return new Line(socket);
   }
 
-  say(message: Fields): void {
+  say(message: FrameFields): void {
     this.socket.write(`${JSON.stringify(message)}\n`);
   }
 
   /** Resolves with the next message; with `ended` when the connection has ended instead. */
-  next(): Promise<Fields> {
+  next(): Promise<FrameFields> {
     return eventually('the next message', () => this.#lines.shift() ?? (this.#ended && { op: 'ended' }));
   }
 }
 
-const offer = (fields: Fields = {}): Fields => ({
+const offer = (fields: FrameFields = {}): FrameFields => ({
   op: 'join',
   release: RELEASE,
   confinement: 'full',
@@ -121,7 +123,7 @@ const offer = (fields: Fields = {}): Fields => ({
   ...fields,
 });
 
-async function joined(t: TestContext, opened: Opened, name: string, fields: Fields = {}) {
+async function joined(t: TestContext, opened: Opened, name: string, fields: FrameFields = {}) {
   const credentials = await certify(opened, name);
   const line = await Line.open(t, opened, credentials);
   line.say(offer(fields));

@@ -5,7 +5,7 @@ import test, { type TestContext } from 'node:test';
 import {
   compareReleases,
   decodeRelease,
-  type Fields,
+  type FrameFields,
   readFirstLine,
   readLines,
 } from '#src/confined/nodes/protocol.ts';
@@ -56,7 +56,7 @@ test('a first line that is not a message, and a connection that ends before its 
 
 test('messages arrive whole, however they were cut, and a line of more than 512 KiB ends the connection', async (t) => {
   const [client, other] = await pair(t);
-  const found: Fields[] = [];
+  const found: FrameFields[] = [];
   let broken: unknown;
   readLines(
     other,

@@ -11,7 +11,7 @@ import test from 'node:test';
 import { pathOf } from '#src/contract/wire/paths.ts';
 import { FILE_PANEL } from '#src/notebook/pages/file-panel.ts';
 import { PACKAGE_PANEL } from '#src/notebook/pages/package-panel.ts';
-import { PAGE_OPERATIONS } from '#src/notebook/pages/page-requests.ts';
+import { PAGE_REQUESTS } from '#src/notebook/pages/page-requests.ts';
 
 const PYTHON = process.env.TROUPE_PYTHON || join('.venv', 'bin', 'python');
 const PACKAGE = execFileSync(
@@ -77,7 +77,7 @@ test("every request of marimo's front end is offered to pages or known to be mis
   ]);
   assert.ok(requests.length > 50, 'the front end has another form: read its requests another way');
   const offered = [
-    ...[PAGE_OPERATIONS, PACKAGE_PANEL, FILE_PANEL].flatMap((operations) => [...operations.keys()]),
+    ...[PAGE_REQUESTS, PACKAGE_PANEL, FILE_PANEL].flatMap((operations) => [...operations.keys()]),
     pathOf('uploadFromNotebookPage', { notebookId: '' }).replace(/^\/n\/+/, ''),
   ].map((path) => path.replace(/^api\//, ''));
   const missing = flat(NOT_OFFERED);

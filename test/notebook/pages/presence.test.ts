@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { NotebookPresence } from '#src/contract/wire/presence.ts';
 import type { LiveNotebook } from '#src/notebook/open/live-notebook.ts';
-import { MAX_AUTHORS, MAX_CHANGED_CELLS, Presence } from '#src/notebook/pages/presence.ts';
+import { MAX_AUTHORS, MAX_CHANGED_CELLS, PagePresence } from '#src/notebook/pages/presence.ts';
 import { RecordingSink } from '#test/runtime/events/recording-sink.ts';
 
 const PLACE = { workspaceId: 'ws_1', userId: 'ada', access: 'edit' } as const;
@@ -14,7 +14,7 @@ const PORTS = {
 };
 
 /** Returns the ids of the authors, the last one first, as somebody sees them who follows from now on. */
-function authorsIn(presence: Presence): readonly string[] {
+function authorsIn(presence: PagePresence): readonly string[] {
   const sink = new RecordingSink();
   presence.follow(PLACE, sink, () => {}).close();
   const [, state = ''] = sink.text.trim().split('\n\n');
@@ -24,7 +24,7 @@ function authorsIn(presence: Presence): readonly string[] {
 
 test(`the changes of ${MAX_AUTHORS} authors are remembered, and one more takes the place of the author who has made none for the longest time`, () => {
   const live = { view: { get: () => undefined } } as unknown as LiveNotebook;
-  const presence = new Presence(live, PORTS, () => []);
+  const presence = new PagePresence(live, PORTS, () => []);
   const change = (userId: string) =>
     presence.changed([{ type: 'set-code', cellId: 'a', code: '1' }], { userId, isAgent: false });
   const users = Array.from({ length: MAX_AUTHORS }, (_, i) => `user-${i}`);
@@ -44,7 +44,7 @@ test('a presence that the last follower has left asks nothing of the server any 
     asked++;
     return null;
   };
-  const presence = new Presence({} as LiveNotebook, { ...PORTS, agent }, () => []);
+  const presence = new PagePresence({} as LiveNotebook, { ...PORTS, agent }, () => []);
   const following = presence.follow(PLACE, new RecordingSink(), () => {});
   presence.tell();
   t.mock.timers.tick(60_000);
@@ -61,7 +61,7 @@ test('of ten thousand changes only the last cells are looked at, each once', () 
     looks++;
     return { id, code: `\n# ${id}\n${' '.repeat(1000)}`, options: {} };
   };
-  const presence = new Presence({ view: { get } } as unknown as LiveNotebook, PORTS, () => []);
+  const presence = new PagePresence({ view: { get } } as unknown as LiveNotebook, PORTS, () => []);
   const change = (cellId: string) => ({ type: 'set-code', cellId, code: '' }) as const;
   const changes = Array.from({ length: 10_000 }, (_, i) => change(`cell-${Math.floor(i / 2)}`));
   presence.changed(changes, { userId: 'ada', isAgent: false });
@@ -88,7 +88,7 @@ test('the first line of a cell is looked for in the beginning of its code', () =
     far: `${' \n'.repeat(1e6)}x = 1\n`,
   };
   const get = (id: string) => ({ id, code: codes[id], options: {} });
-  const presence = new Presence({ view: { get } } as unknown as LiveNotebook, PORTS, () => []);
+  const presence = new PagePresence({ view: { get } } as unknown as LiveNotebook, PORTS, () => []);
   const changes = Object.keys(codes).map((cellId) => ({ type: 'set-config', cellId, config: {} }) as const);
   presence.changed(changes, { userId: 'ada', isAgent: false });
   const sink = new RecordingSink();

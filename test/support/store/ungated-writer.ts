@@ -1,11 +1,11 @@
 /** A program that opens the store of its first argument without its gate, commits one record, and prints `committed`. */
 import { open } from 'lmdb';
 import { encodeRecord } from '#storage/codec.ts';
-import type { Key } from '#storage/keys.ts';
+import type { StoreKey } from '#storage/keys.ts';
 import { sharedThings } from './shared-store-process.ts';
 
 const [, , path = ''] = process.argv;
-const database = open<Buffer, Key>({
+const database = open<Buffer, StoreKey>({
   path,
   encoding: 'binary',
   keyEncoding: 'ordered-binary',

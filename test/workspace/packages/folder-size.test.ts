@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { linkSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { installWithin, sizeOf, whileWithin } from '#src/workspace/packages/folder-size.ts';
+import { folderSizeOf, installWithin, whileWithin } from '#src/workspace/packages/folder-size.ts';
 import { PackageFailure } from '#src/workspace/packages/package-failure.ts';
 import { MAX_BUILD_SIZE } from '#src/workspace/packages/source-builds.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
@@ -15,7 +15,7 @@ test('a file with two names in the folder counts once', async (t) => {
   mkdirSync(join(folder, 'cache'));
   writeFileSync(join(folder, 'cache', 'a'), 'x'.repeat(1000));
   linkSync(join(folder, 'cache', 'a'), join(folder, 'a'));
-  assert.equal(await sizeOf(folder), 1000);
+  assert.equal(await folderSizeOf(folder), 1000);
 });
 
 test('an installation that exceeds its limit is stopped at once', async (t) => {

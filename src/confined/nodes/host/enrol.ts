@@ -3,10 +3,10 @@ import { connect, type TLSSocket } from 'node:tls';
 import { asText } from '../../processes/json-shape.ts';
 import { hasDigest, type Invitation } from '../invitation.ts';
 import { readFirstLine, sendLine } from '../protocol.ts';
-import type { Membership } from './state-folder.ts';
+import type { StoredMembership } from './state-folder.ts';
 
 export interface Enrolment {
-  readonly membership: Membership;
+  readonly membership: StoredMembership;
   /** Whether the certificate is good for one connection only. */
   readonly isTemporary: boolean;
 }

@@ -1,9 +1,9 @@
-import { HEADER_BYTES } from '../../processes/frame-decoder.ts';
+import { FRAME_HEADER_BYTES } from '../../processes/frame-decoder.ts';
 import { INTERRUPT } from '../../processes/kernel/kernel-commands.ts';
 
 /** Finds the interrupts among the frames that go to a kernel, and keeps none of their bytes. */
 export class InterruptWatch {
-  readonly #head = Buffer.alloc(HEADER_BYTES);
+  readonly #head = Buffer.alloc(FRAME_HEADER_BYTES);
   /** How many bytes of the next frame's head have come. */
   #headBytes = 0;
   /** How many bytes of the body are still to come. */
@@ -13,17 +13,17 @@ export class InterruptWatch {
   push(bytes: Buffer): number {
     let found = 0;
     for (let at = 0; at < bytes.length; ) {
-      if (this.#headBytes < HEADER_BYTES) {
+      if (this.#headBytes < FRAME_HEADER_BYTES) {
         this.#head[this.#headBytes++] = bytes[at++]!;
-        if (this.#headBytes === HEADER_BYTES) this.#bodyBytes = this.#head.readUInt32LE() - 1;
+        if (this.#headBytes === FRAME_HEADER_BYTES) this.#bodyBytes = this.#head.readUInt32LE() - 1;
       } else {
         const step = Math.min(this.#bodyBytes, bytes.length - at);
         at += step;
         this.#bodyBytes -= step;
       }
-      if (this.#headBytes < HEADER_BYTES || this.#bodyBytes > 0) continue;
+      if (this.#headBytes < FRAME_HEADER_BYTES || this.#bodyBytes > 0) continue;
       this.#headBytes = 0;
-      if (this.#head[HEADER_BYTES - 1] === INTERRUPT) found++;
+      if (this.#head[FRAME_HEADER_BYTES - 1] === INTERRUPT) found++;
     }
     return found;
   }

@@ -22,7 +22,7 @@ import {
 } from '../../processes/host/zygote-process.ts';
 import { asBoolean, asList, asNumber, asRecord, asText, isRecord } from '../../processes/json-shape.ts';
 import {
-  type Fields,
+  type FrameFields,
   LEASE_MS,
   type NodeCondition,
   type NodeKernelUse,
@@ -34,7 +34,7 @@ import {
 import { releaseOf } from '../release.ts';
 import { KernelRelay } from './kernel-relay.ts';
 import { freeMemory, memoryOfMachine } from './memory.ts';
-import { type Membership, needsRenewal } from './state-folder.ts';
+import { needsRenewal, type StoredMembership } from './state-folder.ts';
 
 const SIGINT = 2;
 const SIGKILL = 9;
@@ -50,7 +50,7 @@ const FILES_MS = 5000;
 const CERTIFICATE_EVERY_MS = 6 * 3_600_000;
 
 export interface NodeHostOptions {
-  readonly membership: Membership;
+  readonly membership: StoredMembership;
   /** Makes the supervisor of a kernel host. `preload`: whether it loads the usual libraries, if the settings want that. */
   readonly makeHost: (preload: boolean, parts: HostParts) => KernelHost;
   /** The most kernels at once. */
@@ -240,7 +240,7 @@ export class NodeHost {
     );
   }
 
-  #refused({ reason }: Fields): void {
+  #refused({ reason }: FrameFields): void {
     this.#end({ kind: 'refused', reason: asText(reason, 'reason') });
   }
 
@@ -267,7 +267,7 @@ export class NodeHost {
     });
   }
 
-  #take(message: Fields): void {
+  #take(message: FrameFields): void {
     this.#heardAt = performance.now();
     switch (message.op) {
       case 'ping':
@@ -297,7 +297,7 @@ export class NodeHost {
   }
 
   /** Starts a kernel. Its unix socket listens before the order is given. */
-  async #fork(message: Fields): Promise<void> {
+  async #fork(message: FrameFields): Promise<void> {
     const { port, isPlain, workspaceId, ...order } = message;
     const id = asText(order.id, 'id');
     const token = asText(asRecord(order.connection, 'connection').token, 'token');
@@ -368,7 +368,7 @@ export class NodeHost {
   }
 
   /** Returns the confinement of a kernel: that of this machine, with the hidden paths and the limit of the order. */
-  #confine(ordered: unknown): Fields | null {
+  #confine(ordered: unknown): FrameFields | null {
     const own = this.#host.confinementOrder;
     if (own === null) return null;
     const { processes = null, hidden = [] } = isRecord(ordered) ? ordered : {};
@@ -434,7 +434,7 @@ export class NodeHost {
     unawaited(asked, 'node-host: the renewal of the certificate');
   }
 
-  #say(message: Fields): void {
+  #say(message: FrameFields): void {
     if (this.#socket !== undefined) sendLine(this.#socket, message);
   }
 

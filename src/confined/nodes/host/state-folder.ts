@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { asNumber, asRecord, asText } from '../../processes/json-shape.ts';
 
 /** The membership of a machine. */
-export interface Membership {
+export interface StoredMembership {
   readonly name: string;
   /** The address of the server. */
   readonly host: string;
@@ -31,7 +31,7 @@ export class StateFolder {
   }
 
   /** Returns undefined when the machine has not enrolled. Throws when the file is damaged. */
-  read(): Membership | undefined {
+  read(): StoredMembership | undefined {
     if (!existsSync(this.#file)) return undefined;
     const fields = asRecord(JSON.parse(readFileSync(this.#file, 'utf8')), this.#file);
     return {
@@ -45,7 +45,7 @@ export class StateFolder {
     };
   }
 
-  write(membership: Membership): void {
+  write(membership: StoredMembership): void {
     this.#write(this.#file, `${JSON.stringify(membership, null, 2)}\n`);
   }
 }

@@ -23,7 +23,7 @@ import {
   confineOrder,
   kernelRequest,
 } from '../launch-order.ts';
-import { type KernelLimits, NO_LIMITS } from '../limits.ts';
+import { type KernelLimits, NO_PROCESS_LIMITS } from '../limits.ts';
 import { hostEnvironment, kernelEnvironment } from './environment.ts';
 import { KernelHostError } from './host-error.ts';
 import { findHostScript } from './host-script.ts';
@@ -117,7 +117,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
   }
 
   get limits(): KernelLimits {
-    return { ...NO_LIMITS, ...this.#options.limits };
+    return { ...NO_PROCESS_LIMITS, ...this.#options.limits };
   }
 
   /** Resolves when kernels can be forked; rejects with KernelHostError when this Python cannot do it. Call it once. */

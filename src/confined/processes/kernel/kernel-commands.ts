@@ -9,7 +9,7 @@ import type {
   KernelLaunch,
   ScratchpadRequest,
 } from './kernel.ts';
-import type { CellConfig } from './messages.ts';
+import type { KernelCellConfig } from './messages.ts';
 
 const CONTROL = 1;
 const COMPLETION = 3;
@@ -18,7 +18,7 @@ const CALL = 5;
 const FOLLOW = 7;
 
 /** Returns a cell's configuration with marimo's names. Members that are not given are not sent, so the kernel keeps them. */
-export function toMarimoConfig(config: CellConfig): Record<string, unknown> {
+export function toMarimoConfig(config: KernelCellConfig): Record<string, unknown> {
   return {
     ...(config.disabled === undefined ? {} : { disabled: config.disabled }),
     ...(config.hideCode === undefined ? {} : { hide_code: config.hideCode }),
@@ -28,7 +28,7 @@ export function toMarimoConfig(config: CellConfig): Record<string, unknown> {
 }
 
 export function toMarimoConfigs(
-  configs: Readonly<Record<string, CellConfig>>,
+  configs: Readonly<Record<string, KernelCellConfig>>,
 ): Record<string, Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(configs).map(([cellId, config]) => [cellId, toMarimoConfig(config)]),

@@ -1,5 +1,5 @@
 import type { KernelExit } from '../exit-classification.ts';
-import type { BridgeDone, CellConfig, CellOutput, KernelMessage } from './messages.ts';
+import type { BridgeDone, CellOutput, KernelCellConfig, KernelMessage } from './messages.ts';
 
 /** A notebook as one new kernel is to open it. */
 export interface KernelLaunch {
@@ -22,7 +22,11 @@ export interface KernelLaunch {
   readonly secrets?: Readonly<Record<string, string>>;
   /** Command-line arguments, which `mo.cli_args()` parses. */
   readonly arguments?: readonly string[];
-  readonly cells: readonly { readonly cellId: string; readonly code: string; readonly config: CellConfig }[];
+  readonly cells: readonly {
+    readonly cellId: string;
+    readonly code: string;
+    readonly config: KernelCellConfig;
+  }[];
   readonly appOptions: Readonly<Record<string, unknown>>;
   /** The header of the notebook's file, which may declare the packages it needs (PEP 723). */
   readonly script?: string | undefined;
@@ -84,7 +88,7 @@ export interface ScratchpadRequest {
     readonly cellId: string;
     readonly code: string;
     readonly name: string;
-    readonly config: CellConfig;
+    readonly config: KernelCellConfig;
     readonly version: number;
   }[];
   readonly outputs?: Readonly<Record<string, CellOutput>>;
@@ -101,7 +105,7 @@ export interface ScratchpadRequest {
 export interface CellEdits {
   /** New code, by the ids of the cells that were created or changed. */
   readonly codes: Readonly<Record<string, string>>;
-  readonly configs: Readonly<Record<string, CellConfig>>;
+  readonly configs: Readonly<Record<string, KernelCellConfig>>;
   readonly deleteIds: readonly string[];
 }
 
@@ -193,7 +197,7 @@ export interface Kernel {
     /** The W3C trace context that the code finds in its environment; undefined: none. */
     readonly traceparent?: string | undefined;
   }): number;
-  configure(configs: Readonly<Record<string, CellConfig>>): number;
+  configure(configs: Readonly<Record<string, KernelCellConfig>>): number;
   scratchpad(request: ScratchpadRequest): number;
   /** Changes the notebook: changed cells become stale, and nothing runs. */
   edit(edits: CellEdits): number;

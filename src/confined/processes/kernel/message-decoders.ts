@@ -14,12 +14,12 @@ import {
   textUpTo,
 } from '../json-shape.ts';
 import type {
-  CellConfig,
   CellError,
   CellOutput,
   CellVerdict,
   DocumentChange,
   ElementFailure,
+  KernelCellConfig,
   KernelMessage,
 } from './messages.ts';
 
@@ -238,7 +238,7 @@ export function asDocumentChange(value: unknown): DocumentChange {
 }
 
 /** Reads a configuration, which marimo writes in snake case inside create-cell and in camel case inside set-config. */
-function asConfig(fields: Fields): CellConfig {
+function asConfig(fields: Fields): KernelCellConfig {
   return {
     disabled: orNull(fields.disabled, asBoolean, 'disabled') ?? false,
     hideCode: orNull(fields.hide_code ?? fields.hideCode, asBoolean, 'hideCode') ?? false,

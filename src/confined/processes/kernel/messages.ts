@@ -31,7 +31,7 @@ export interface CellError {
   readonly edges_with_vars?: readonly unknown[];
 }
 
-export interface CellConfig {
+export interface KernelCellConfig {
   readonly disabled?: boolean;
   readonly hideCode?: boolean;
   readonly expandOutput?: boolean;
@@ -79,7 +79,7 @@ export type DocumentChange =
       readonly cellId: string;
       readonly code: string;
       readonly name: string;
-      readonly config: CellConfig;
+      readonly config: KernelCellConfig;
       readonly before: string | null;
       readonly after: string | null;
     }
@@ -93,7 +93,7 @@ export type DocumentChange =
   | { readonly type: 'reorder-cells'; readonly cellIds: readonly string[] }
   | { readonly type: 'set-code'; readonly cellId: string; readonly code: string }
   | { readonly type: 'set-name'; readonly cellId: string; readonly name: string }
-  | { readonly type: 'set-config'; readonly cellId: string; readonly config: CellConfig };
+  | { readonly type: 'set-config'; readonly cellId: string; readonly config: KernelCellConfig };
 
 /**
  * Changes to apply together. Those with source `kernel` only confirm the order that the server

@@ -2,7 +2,7 @@ import { Argument, InvalidArgumentError, Option } from 'commander';
 import { readServiceAccess } from '#src/base/config/service-access.ts';
 import { ApiError } from '#src/contract/client/api-error.ts';
 import type { Client } from '#src/contract/client/client.ts';
-import { RUN_STATUSES } from '#src/contract/client/runs.ts';
+import { ALL_RUN_STATUSES } from '#src/contract/client/runs.ts';
 import type { Run, RunStatus } from '#src/contract/wire/run.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
@@ -224,9 +224,9 @@ async function* firstOf<T>(items: AsyncIterable<T>, count: number): AsyncGenerat
 }
 
 function statusesOf(text: string): readonly RunStatus[] {
-  const statuses = text.split(',').map((word) => RUN_STATUSES.find((status) => status === word));
+  const statuses = text.split(',').map((word) => ALL_RUN_STATUSES.find((status) => status === word));
   if (statuses.every((status) => status !== undefined)) return statuses;
-  throw new InvalidArgumentError(`Allowed choices are ${RUN_STATUSES.join(', ')}.`);
+  throw new InvalidArgumentError(`Allowed choices are ${ALL_RUN_STATUSES.join(', ')}.`);
 }
 
 function countOf(text: string): number {

@@ -9,7 +9,7 @@ import { BASE_URL } from '../state/server.ts';
 import { destination, pathOfDestination, signInOptions, signInWith } from './account.ts';
 
 /** The page on which a person signs in: with the company's identity provider where there is one, or with an access token. */
-export function SignIn() {
+export function SignInForm() {
   const error = useSignal<unknown>(undefined);
   const isBusy = useSignal(false);
   const options = useSignal<SignInOptions | undefined>(undefined);

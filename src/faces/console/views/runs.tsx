@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { RUN_STATUSES } from '#src/contract/client/runs.ts';
+import { ALL_RUN_STATUSES } from '#src/contract/client/runs.ts';
 import type { Run, RunCancellationResult } from '#src/contract/wire/run.ts';
 import { Action } from '../parts/action.tsx';
 import { ActorLink, Id } from '../parts/actor-link.tsx';
@@ -56,7 +56,7 @@ function RunList() {
       ]}
       load={(_, after, signal) =>
         client.runs.list({
-          ...(isOne(RUN_STATUSES, status) && { status }),
+          ...(isOne(ALL_RUN_STATUSES, status) && { status }),
           ...(isOne(KINDS, kind) && { kind }),
           ...(sessionId !== '' && { sessionId }),
           order: order === 'asc' ? 'asc' : 'desc',
@@ -73,7 +73,7 @@ function RunList() {
             name="status"
             label="Status"
             all="All statuses"
-            choices={RUN_STATUSES.map(plainChoice)}
+            choices={ALL_RUN_STATUSES.map(plainChoice)}
           />
           <ChoiceFilter name="kind" label="Kind" all="All kinds" choices={KINDS.map(plainChoice)} />
           <ChoiceFilter

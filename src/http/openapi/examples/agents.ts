@@ -2,10 +2,10 @@
 import type { AgentSession, AgentSessionGrant, AgentSessionSummary } from '#src/contract/wire/agent.ts';
 import type { AgentStreamEvent } from '#src/contract/wire/events.ts';
 import type { ModelKey, ModelList, ModelTest } from '#src/contract/wire/models.ts';
-import { AT, COLLEAGUE, CONVERSATION, ENVIRONMENT, RUN, times, USER } from './example-values.ts';
+import { AT, COLLEAGUE, CONVERSATION_ID, ENVIRONMENT, RUN, times, USER } from './example-values.ts';
 
 const conversation: AgentSessionSummary = {
-  sessionId: CONVERSATION,
+  sessionId: CONVERSATION_ID,
   environmentId: ENVIRONMENT,
   notebookSessionId: null,
   ownerId: USER,
@@ -44,7 +44,7 @@ const modelTest: ModelTest = {
 const modelKey: ModelKey = { provider: 'anthropic', updatedBy: USER, updatedAt: AT };
 const agentEvent: AgentStreamEvent = {
   type: 'text-delta',
-  sessionId: CONVERSATION,
+  sessionId: CONVERSATION_ID,
   runId: RUN,
   time: AT,
   data: { entryId: entry.id, text: 'The sales ' },

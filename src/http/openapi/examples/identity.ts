@@ -8,15 +8,15 @@ import type {
   Workspace,
   WorkspaceLimits,
 } from '#src/contract/wire/identity.ts';
-import { AT, COLLEAGUE, times, USER, WORKSPACE } from './example-values.ts';
+import { AT, COLLEAGUE, times, USER, WORKSPACE_ID } from './example-values.ts';
 
-const workspace: Workspace = { id: WORKSPACE, name: 'Research', createdAt: AT };
+const workspace: Workspace = { id: WORKSPACE_ID, name: 'Research', createdAt: AT };
 const member: Member = { userId: USER, role: 'owner', name: 'Ada', ...times };
 const token: AccessToken = {
   id: 'tok_01k6gq0000hhhhhhhhhhhhhhhh',
   name: 'nightly',
   userId: USER,
-  workspaceId: WORKSPACE,
+  workspaceId: WORKSPACE_ID,
   scopes: ['workspaceRuntime:connect', 'datasource:read'],
   createdAt: AT,
   createdBy: USER,
@@ -28,12 +28,12 @@ const account: OwnAccount = {
   token: {
     id: token.id,
     name: token.name,
-    workspaceId: WORKSPACE,
+    workspaceId: WORKSPACE_ID,
     scopes: token.scopes,
     createdAt: AT,
     expiresAt: null,
   },
-  workspaces: [{ id: WORKSPACE, name: 'Research', role: 'owner' }],
+  workspaces: [{ id: WORKSPACE_ID, name: 'Research', role: 'owner' }],
   nextCursor: null,
 };
 const audited: AuditEntry = {
@@ -50,7 +50,7 @@ const audited: AuditEntry = {
 };
 
 const limits: WorkspaceLimits = {
-  workspaceId: WORKSPACE,
+  workspaceId: WORKSPACE_ID,
   sessions: 20,
   runs: 40,
   streams: null,

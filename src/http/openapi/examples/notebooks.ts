@@ -25,11 +25,11 @@ import type {
   NotebookSession,
   SessionInterruption,
 } from '#src/contract/wire/session.ts';
-import { AT, ENVIRONMENT, EVENT, LATER, NOTEBOOK, RUN, times, USER } from './example-values.ts';
+import { AT, ENVIRONMENT, EVENT, LATER, NOTEBOOK_ID, RUN, times, USER } from './example-values.ts';
 
 const cell = { cell_id: 'total', code: 'total = sum([1, 2, 3])\ntotal', options: {} };
 const notebook: Notebook = {
-  id: NOTEBOOK,
+  id: NOTEBOOK_ID,
   title: 'Sales of January',
   createdBy: USER,
   updatedBy: USER,
@@ -37,10 +37,10 @@ const notebook: Notebook = {
   serialization: { version: '1', app: { options: {} }, cells: [cell], valid: true, ui_values: {} },
   datasourceSlugs: ['sales'],
   variables: { REGION: 'eu' },
-  url: `/n/${NOTEBOOK}/`,
+  url: `/n/${NOTEBOOK_ID}/`,
 };
 const notebookSummary: NotebookSummary = {
-  id: NOTEBOOK,
+  id: NOTEBOOK_ID,
   title: notebook.title,
   cellCount: 1,
   datasourceSlugs: ['sales'],
@@ -58,13 +58,13 @@ const notebookSecret: NotebookSecret = { name: 'API_KEY', updatedBy: 'ada@exampl
 const environment: Environment = {
   environmentId: ENVIRONMENT,
   status: 'open',
-  notebookSessionId: NOTEBOOK,
+  notebookSessionId: NOTEBOOK_ID,
   agentSessionIds: [],
   ...times,
 };
 const session: NotebookSession = {
-  sessionId: NOTEBOOK,
-  notebookId: NOTEBOOK,
+  sessionId: NOTEBOOK_ID,
+  notebookId: NOTEBOOK_ID,
   environmentId: ENVIRONMENT,
   mode: 'edit',
   arguments: ['--month=3'],
@@ -82,8 +82,8 @@ const session: NotebookSession = {
   url: notebook.url,
 };
 const sessionSummary: NotebookSessionSummary = {
-  sessionId: NOTEBOOK,
-  notebookId: NOTEBOOK,
+  sessionId: NOTEBOOK_ID,
+  notebookId: NOTEBOOK_ID,
   title: notebook.title,
   environmentId: ENVIRONMENT,
   mode: 'edit',
@@ -93,12 +93,12 @@ const sessionSummary: NotebookSessionSummary = {
   url: notebook.url,
 };
 const cancellation: Cancellation = { runId: RUN, status: 'cancelling' };
-const interruption: SessionInterruption = { sessionId: NOTEBOOK, status: 'interrupting', runId: RUN };
+const interruption: SessionInterruption = { sessionId: NOTEBOOK_ID, status: 'interrupting', runId: RUN };
 const cancelled: RunCancellationResult = { runId: RUN, status: 'cancelling', error: null };
 const run: NotebookRun = {
   id: RUN,
   kind: 'notebook',
-  sessionId: NOTEBOOK,
+  sessionId: NOTEBOOK_ID,
   status: 'completed',
   input: { type: 'cells', cells: [{ cellId: 'total' }] },
   output: {
@@ -136,18 +136,18 @@ const codeResult: CodeResult = {
 };
 const notebookEvent: NotebookStreamEvent = {
   type: 'run-status',
-  sessionId: NOTEBOOK,
+  sessionId: NOTEBOOK_ID,
   runId: RUN,
   time: LATER,
   data: { runId: RUN, status: 'completed', error: null },
 };
 const eventTicket: EventTicket = {
   ticket: 'example',
-  url: `/api/v3/notebook-sessions/${NOTEBOOK}/events?ticket=example`,
+  url: `/api/v3/notebook-sessions/${NOTEBOOK_ID}/events?ticket=example`,
   expiresAt: LATER,
 };
 const browserPage: BrowserPage = {
-  url: `/n/${NOTEBOOK}/open/code.example`,
+  url: `/n/${NOTEBOOK_ID}/open/code.example`,
   access: 'edit',
   expiresAt: LATER,
 };
@@ -160,7 +160,7 @@ const file = {
 };
 
 const changedCells: ChangedCells = {
-  sessionId: NOTEBOOK,
+  sessionId: NOTEBOOK_ID,
   updatedAt: LATER,
   cells: [
     { cellId: 'total', version: 1_769_860_800_001 },
@@ -169,7 +169,7 @@ const changedCells: ChangedCells = {
 };
 
 const uiValuesResult: UiValuesResult = {
-  sessionId: NOTEBOOK,
+  sessionId: NOTEBOOK_ID,
   status: 'completed',
   cells: [{ cellId: 'square', status: 'success' }],
   unknown: [],

@@ -10,7 +10,7 @@ import type {
   ServerStreamEvent,
 } from '#src/contract/wire/server.ts';
 import type { WorkspaceUsage } from '#src/contract/wire/usage.ts';
-import { AT, NOTEBOOK, RUN, WORKSPACE } from './example-values.ts';
+import { AT, NOTEBOOK_ID, RUN, WORKSPACE_ID } from './example-values.ts';
 
 const node: Node = {
   name: 'rack-7',
@@ -52,7 +52,7 @@ const actor: ActorPage['items'][number] = {
   path: 'running.cancelling',
   since: AT,
   revision: 1,
-  links: [{ kind: 'notebook-session', id: NOTEBOOK }],
+  links: [{ kind: 'notebook-session', id: NOTEBOOK_ID }],
   lastEvents: [{ type: 'cancel', at: AT }],
 };
 const actors: ActorPage = {
@@ -96,7 +96,7 @@ const actorEvent: ActorStreamEvent = {
   time: AT,
   data: {
     kind: 'notebook-session',
-    id: NOTEBOOK,
+    id: NOTEBOOK_ID,
     state: 'live.busy.running',
     event: 'execute',
     code: 'session_busy',
@@ -106,8 +106,8 @@ const actorEvent: ActorStreamEvent = {
   },
 };
 const kernel: KernelUsage = {
-  workspaceId: WORKSPACE,
-  sessionId: NOTEBOOK,
+  workspaceId: WORKSPACE_ID,
+  sessionId: NOTEBOOK_ID,
   node: null,
   pid: 4711,
   cpuSeconds: 3.2,

@@ -1,6 +1,6 @@
 /** Examples of the packages of a workspace. */
 import type { AddedPackages, WorkspacePackage, WorkspacePackageList } from '#src/contract/wire/packages.ts';
-import { AT, NOTEBOOK } from './example-values.ts';
+import { AT, NOTEBOOK_ID } from './example-values.ts';
 
 const seaborn: WorkspacePackage = {
   name: 'seaborn',
@@ -21,7 +21,7 @@ const list: WorkspacePackageList = {
 const added: AddedPackages = {
   items: [seaborn],
   installed: [{ name: 'seaborn', version: '0.13.2' }],
-  openSessions: [NOTEBOOK],
+  openSessions: [NOTEBOOK_ID],
 };
 
 export const PACKAGES_EXAMPLES = { WorkspacePackageList: list, AddedPackages: added };

@@ -26,7 +26,7 @@ import { removeToken } from '../tokens.ts';
 import { claimIn, type ProvenPerson, type ProviderSettings } from './identity-provider.ts';
 
 /** Seals secrets with the keyring of the server. */
-export interface SecretVault {
+export interface SubjectVault {
   seal(tx: Transaction, workspaceId: string, name: string, key: string): void;
   remove(tx: Transaction, workspaceId: string, name: string): void;
   open(workspaceId: string, name: string): string;
@@ -35,7 +35,7 @@ export interface SecretVault {
 export interface ProviderAccountsOptions {
   readonly identity: Identity;
   readonly members: Members;
-  readonly vault: SecretVault;
+  readonly vault: SubjectVault;
   readonly settings: ProviderSettings;
 }
 
