@@ -187,6 +187,17 @@ test('no file imports itself through other files, not even types', () => {
   assert.deepEqual(circular, []);
 });
 
+test('no file of the composition imports more than thirty others', () => {
+  const imports = new Map<string, Set<string>>();
+  for (const { file, target, isOurs } of IMPORTS)
+    if (isOurs && roomOf(file) === 'start') imports.set(file, (imports.get(file) ?? new Set()).add(target));
+  const large = [...imports].filter(([, targets]) => targets.size > 30);
+  assert.deepEqual(
+    large.map(([file, { size }]) => `${file}: ${size}`),
+    [],
+  );
+});
+
 /** Modules that tests replace by the import map of package.json, so every import has to go through it. */
 const REPLACED = ['src/base/fault-points.ts'];
 
