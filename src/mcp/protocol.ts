@@ -222,7 +222,7 @@ interface ListedTool {
   readonly annotations: { readonly readOnlyHint: boolean; readonly openWorldHint: boolean };
 }
 
-/** Runs the tool. A toolRefusal by the API is an outcome like a toolRefusal by the tool. */
+/** Runs the tool. A refusal by the API is an outcome like a refusal by the tool. */
 async function outcomeOf(tool: Tool<McpCall>, input: unknown, call: McpCall): Promise<ToolOutcome> {
   try {
     return await tool.run(input, call);
