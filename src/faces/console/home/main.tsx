@@ -9,11 +9,11 @@ import { render } from 'preact';
 import { CommandLine } from './command-line.tsx';
 import { NotebookPlace } from './notebook-place.tsx';
 import { Notebooks } from './notebooks.tsx';
-import { SignIn } from './sign-in.tsx';
+import { SignInForm } from './sign-in.tsx';
 
 const root = document.getElementById('home');
 if (root === null) throw new Error('The page has no place for its content.');
 const [, notebookId] = /\/n\/([^/]+)\/$/.exec(location.pathname) ?? [];
 if (location.pathname.endsWith('/sign-in'))
-  render(new URLSearchParams(location.search).has('command-line') ? <CommandLine /> : <SignIn />, root);
+  render(new URLSearchParams(location.search).has('command-line') ? <CommandLine /> : <SignInForm />, root);
 else render(notebookId === undefined ? <Notebooks /> : <NotebookPlace notebookId={notebookId} />, root);
