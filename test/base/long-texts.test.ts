@@ -14,7 +14,7 @@ import {
   placeParameters,
 } from '#src/datasource/query/placeholders.ts';
 import { isReading } from '#src/datasource/query/statements.ts';
-import { FoldedText, PrintedText, safeLine, safeText } from '#src/faces/cli/safe-text.ts';
+import { FoldedText, TerminalText, safeLine, safeText } from '#src/faces/cli/safe-text.ts';
 import { requireJson } from '#src/http/edge/request-head.ts';
 import { isKnown } from '#src/http/reply/entity-tag.ts';
 import { fileStem } from '#src/notebook/saved/file-stem.ts';
@@ -46,7 +46,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   ),
   'text for a terminal': (text) => safeText(text, { colors: true }),
   'a line for a terminal': (text) => safeLine(text),
-  'printed text': (text) => new PrintedText('\n', { colors: true }).take(text),
+  'printed text': (text) => new TerminalText('\n', { colors: true }).take(text),
   'printed text for a file': (text) => new FoldedText().take(text),
 };
 

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
 import type { Run } from '#src/contract/wire/run.ts';
 import { RunScreen } from '#src/faces/cli/run/run-screen.ts';
-import { PrintedText, safeText } from '#src/faces/cli/safe-text.ts';
+import { TerminalText, safeText } from '#src/faces/cli/safe-text.ts';
 import { outputText, type ShowOptions } from '#src/faces/cli/show/output.ts';
 import { cutTo } from '#src/faces/cli/show/width.ts';
 import { styleOf } from '#src/faces/cli/style.ts';
@@ -138,7 +138,7 @@ test('no output makes the show code fail, or gets more than text and colours to 
 test('text printed in pieces is as safe as text printed at once', () => {
   const random = new SeededRandom(2);
   for (let i = 0; i < CASES; i++) {
-    const printed = new PrintedText('', { colors: true });
+    const printed = new TerminalText('', { colors: true });
     const text = hostileText(random);
     let shown = '';
     for (let at = 0; at < text.length; ) {

@@ -15,7 +15,7 @@ import { lastServer, storedLogin } from './credentials.ts';
 import { CommandFailure, EXIT } from './exit-code.ts';
 
 /** A server and the credentials for it. */
-export interface Access {
+export interface ServerAccess {
   readonly baseUrl: string;
   readonly accessToken: Secret;
   /** Absent only where no workspace is needed. */
@@ -41,7 +41,7 @@ export function commandConfig({ env, cwd }: Pick<AccessRequest, 'env' | 'cwd'>):
 }
 
 /** Returns the access. Throws `CommandFailure` that says how to sign in, or `ConfigError`. */
-export function resolveAccess(request: AccessRequest): Access {
+export function resolveAccess(request: AccessRequest): ServerAccess {
   const access = findAccess(request);
   checkUrl(access.baseUrl);
   if (!canBeToken(access.accessToken.reveal()))
@@ -64,7 +64,7 @@ function checkUrl(baseUrl: string): void {
     );
 }
 
-function findAccess({ env, cwd, workspaceId: asked, needsWorkspace = true }: AccessRequest): Access {
+function findAccess({ env, cwd, workspaceId: asked, needsWorkspace = true }: AccessRequest): ServerAccess {
   const given = readServiceAccess(env);
   const givenWorkspace = asked ?? given.workspaceId;
   if (given.baseUrl !== undefined && given.accessToken !== undefined && givenWorkspace !== undefined) {
@@ -155,7 +155,7 @@ function localCredentials({
   bootstrapToken,
   bootstrapWorkspace,
   dataDir,
-}: Config): Partial<Access> | undefined {
+}: Config): Partial<ServerAccess> | undefined {
   if (bootstrapToken !== undefined && bootstrapWorkspace !== undefined) {
     return { accessToken: bootstrapToken, workspaceId: bootstrapWorkspace };
   }

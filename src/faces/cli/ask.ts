@@ -3,7 +3,7 @@ import type { Input } from './input.ts';
 import type { Terminal } from './terminal.ts';
 
 /** How a line is asked for. */
-export interface Question {
+export interface PersonQuestion {
   readonly label: string;
   /** Whether the answer is a secret, which the terminal must not show. */
   readonly isHidden: boolean;
@@ -18,7 +18,7 @@ export interface Question {
 export async function askLine(
   terminal: Pick<Terminal, 'err'>,
   onKey: NonNullable<Input['onKey']>,
-  { label, isHidden, suggested }: Question,
+  { label, isHidden, suggested }: PersonQuestion,
 ): Promise<string> {
   terminal.err(suggested === undefined ? `${label}: ` : `${label} [${suggested}]: `);
   const typed: string[] = [];

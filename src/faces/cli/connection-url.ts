@@ -6,7 +6,7 @@ import type { DatasourceConnection } from '#src/contract/wire/datasource.ts';
 import { CommandFailure, EXIT } from './exit-code.ts';
 
 /** The JSON Schema of one member of a connection, as far as it is used here. */
-export interface MemberSchema {
+export interface UrlMember {
   readonly title?: string;
   readonly type?: string;
   readonly const?: unknown;
@@ -16,7 +16,7 @@ export interface MemberSchema {
 
 /** The JSON Schema of one kind of connection, as far as it is used here. */
 export interface KindSchema {
-  readonly properties: Readonly<Record<string, MemberSchema>>;
+  readonly properties: Readonly<Record<string, UrlMember>>;
   readonly required: readonly string[];
 }
 

@@ -3,7 +3,7 @@
  * endpoint of a server. It reads as little of a message as possible, because the contents concern only the program and the server.
  */
 import { EventParser } from '#src/contract/client/event-parser.ts';
-import type { Access } from './access.ts';
+import type { ServerAccess } from './access.ts';
 
 /** The members of a JSON-RPC message that the bridge reads. */
 interface Message {
@@ -23,7 +23,7 @@ const PARSE_ERROR = -32700;
 const NO_ANSWER = -32000;
 
 export class McpBridge {
-  readonly #access: Access;
+  readonly #access: ServerAccess;
   readonly #write: (line: string) => void;
   /** Requests without an answer, by their ids as JSON: "1" is not 1. */
   readonly #open = new Map<string, AbortController>();
@@ -32,7 +32,7 @@ export class McpBridge {
   #clientId: string | undefined;
 
   /** `write` takes one message, without a line end. */
-  constructor(access: Access, write: (line: string) => void) {
+  constructor(access: ServerAccess, write: (line: string) => void) {
     this.#access = access;
     this.#write = write;
   }

@@ -16,15 +16,15 @@ import { agent } from './commands/agent.ts';
 import { api } from './commands/api.ts';
 import { audit } from './commands/audit.ts';
 import { backup } from './commands/backup.ts';
-import { code } from './commands/code.ts';
+import { codeCommands } from './commands/code.ts';
 import { COMPLETE_IDS, completeIds } from './commands/complete-ids.ts';
 import { completion } from './commands/completion.ts';
 import { config } from './commands/config.ts';
-import { datasources } from './commands/datasources.ts';
+import { datasourceCommands } from './commands/datasources.ts';
 import { debug } from './commands/debug.ts';
 import { doctor } from './commands/doctor.ts';
 import { environments } from './commands/environments.ts';
-import { files } from './commands/files.ts';
+import { fileCommands } from './commands/files.ts';
 import { exitCodes, help } from './commands/help.ts';
 import { init } from './commands/init.ts';
 import { keys } from './commands/keys.ts';
@@ -34,12 +34,12 @@ import { members } from './commands/members.ts';
 import { models } from './commands/models.ts';
 import { node } from './commands/node.ts';
 import { nodes } from './commands/nodes.ts';
-import { notebooks } from './commands/notebooks.ts';
+import { notebookCommands } from './commands/notebooks.ts';
 import { open } from './commands/open.ts';
 import { packages } from './commands/packages.ts';
 import { retention } from './commands/retention.ts';
 import { run } from './commands/run.ts';
-import { runs } from './commands/runs.ts';
+import { runCommands } from './commands/runs.ts';
 import { serve } from './commands/serve.ts';
 import { sessions } from './commands/sessions.ts';
 import { tokens } from './commands/tokens.ts';
@@ -56,19 +56,19 @@ import { printJson, type Terminal, type TerminalDevice, terminalOn } from './ter
 const GROUPS: readonly CommandGroup[] = [
   serve,
   run,
-  notebooks,
+  notebookCommands,
   open,
-  files,
+  fileCommands,
   packages,
   environments,
   sessions,
-  runs,
-  code,
+  runCommands,
+  codeCommands,
   init,
   mcp,
   agent,
   models,
-  datasources,
+  datasourceCommands,
   keys,
   node,
   nodes,

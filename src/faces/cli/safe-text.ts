@@ -91,7 +91,7 @@ function folded(line: string): string {
  * Makes the output of a program safe, piece by piece: a sequence or a line end that is split between two pieces is joined. A single
  * carriage return starts the line again, as progress bars do, and is written as `restart`.
  */
-export class PrintedText {
+export class TerminalText {
   readonly #restart: string;
   readonly #options: SafeTextOptions;
   #rest = '';

@@ -1,6 +1,6 @@
 import { ApiError, ConnectionError } from '#src/contract/client/api-error.ts';
 import { type Client, createClient } from '#src/contract/client/client.ts';
-import type { Access } from './access.ts';
+import type { ServerAccess } from './access.ts';
 
 /** One finding about the server, with the same members as the doctor's findings about the machine. */
 export interface ServerFinding {
@@ -18,7 +18,7 @@ export interface ServerCheckOptions {
 
 /** Yields whether the server runs, accepts work, knows the token, and has a model for agents. */
 export async function* checkServer(
-  access: Access,
+  access: ServerAccess,
   { askModel }: ServerCheckOptions,
 ): AsyncGenerator<ServerFinding, void, undefined> {
   const { baseUrl, workspaceId } = access;

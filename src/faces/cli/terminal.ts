@@ -1,5 +1,5 @@
 import { EXIT } from './exit-code.ts';
-import { FoldedText, PrintedText, safeJson, safeText } from './safe-text.ts';
+import { FoldedText, safeJson, safeText, TerminalText } from './safe-text.ts';
 import { table } from './table.ts';
 
 /** The two streams of a command: results go to `out`, everything else to `err`. */
@@ -50,7 +50,7 @@ export function terminalOn(device: TerminalDevice): Terminal {
   const { color, columns, live = false, screens = { out: false, err: false } } = device;
   const colors = { out: color, err: live };
   const printed = (name: StreamName) =>
-    new PrintedText(colors[name] ? ERASE_LINE : '\r', { colors: colors[name] });
+    new TerminalText(colors[name] ? ERASE_LINE : '\r', { colors: colors[name] });
   const open = { out: printed('out'), err: printed('err') };
   const held = { out: new FoldedText(), err: new FoldedText() };
   const flush = () => {
@@ -87,7 +87,7 @@ export function terminalOn(device: TerminalDevice): Terminal {
   };
 }
 
-export interface Column<T> {
+export interface ListColumn<T> {
   readonly title: string;
   readonly of: (item: T) => string | null;
 }
@@ -96,7 +96,7 @@ export interface Column<T> {
 export function printList<T>(
   terminal: Terminal,
   items: readonly T[],
-  columns: readonly Column<T>[],
+  columns: readonly ListColumn<T>[],
   json: boolean,
 ): void {
   if (json) {

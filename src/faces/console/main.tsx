@@ -11,10 +11,10 @@ import { render } from 'preact';
 import { Loading } from './parts/empty.tsx';
 import { Login } from './shell/login.tsx';
 import { Shell } from './shell/shell.tsx';
-import { isResuming, resume, session } from './state/session.ts';
+import { isResuming, resume, user } from './state/sign-in.ts';
 
 function App() {
-  if (session.value !== undefined) return <Shell />;
+  if (user.value !== undefined) return <Shell />;
   return isResuming.value ? <Loading /> : <Login />;
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FoldedText, PrintedText, safeJson, safeLine, safeText } from '#src/faces/cli/safe-text.ts';
+import { FoldedText, safeJson, safeLine, safeText, TerminalText } from '#src/faces/cli/safe-text.ts';
 import { terminalOn } from '#src/faces/cli/terminal.ts';
 
 const ESC = '\u001b';
@@ -66,7 +66,7 @@ test('a progress bar overwrites its line', () => {
 });
 
 test('a sequence or a line end that arrives in two pieces is joined', () => {
-  const printed = new PrintedText('<again>', { colors: true });
+  const printed = new TerminalText('<again>', { colors: true });
   assert.equal(
     [`${ESC}[3`, '1mred\r', '\nline\r', 'over', `${ESC}`, ']0;x\u0007y']
       .map((part) => printed.take(part))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ShownValue } from '#src/contract/outputs/representation.ts';
-import { durationText } from '#src/faces/cli/show/duration.ts';
+import { shortDuration } from '#src/faces/cli/show/duration.ts';
 import { eventLine } from '#src/faces/cli/show/event-line.ts';
 import { gridText } from '#src/faces/cli/show/grid.ts';
 import { type OutputFile, outputText } from '#src/faces/cli/show/output.ts';
@@ -182,7 +182,7 @@ test('the width of a line is its number of terminal columns', () => {
 });
 
 test('durations are shown in the unit that fits', () => {
-  assert.deepEqual([0.4, 999, 1000, 61_000].map(durationText), ['0 ms', '999 ms', '1.0 s', '1 min 01 s']);
+  assert.deepEqual([0.4, 999, 1000, 61_000].map(shortDuration), ['0 ms', '999 ms', '1.0 s', '1 min 01 s']);
 });
 
 test('an event is one line', () => {

@@ -2,7 +2,7 @@ import type { Client } from '#src/contract/client/client.ts';
 import type { AgentStreamEvent } from '#src/contract/wire/events.ts';
 import type { Run } from '#src/contract/wire/run.ts';
 import { CommandFailure } from '../exit-code.ts';
-import { isOver, namingRun } from '../run/follow-run.ts';
+import { hasEnded, namingRun } from '../run/follow-run.ts';
 import type { ServerReturn } from '../run/server-return.ts';
 
 /** A prompt to submit, and where its events go. */
@@ -43,7 +43,7 @@ export async function followPrompt(options: FollowedPrompt): Promise<Run> {
       if (event.type === 'session.replayed') {
         if (runId === undefined) runId = await submit();
         // If the run ended while the connection was lost, the stream does not repeat its end.
-        else if (isOver(await read(runId))) break;
+        else if (hasEnded(await read(runId))) break;
       } else if (runId !== undefined && (event.runId === runId || event.type === 'session.status')) {
         if (isNew(event)) take(event);
         if (event.type === 'run-status' && event.data.status !== 'running') break;

@@ -3,11 +3,11 @@ import type { Client } from '#src/contract/client/client.ts';
 import type { Actor, ActorDetail, ActorFilters } from '#src/contract/wire/actor.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
-import { actorLine, concerns } from '../show/actor-line.ts';
+import { actorLine, isAboutActor } from '../show/actor-line.ts';
 import { styleOf } from '../style.ts';
-import { type Column, printJson, printJsonLine, printList, type Terminal } from '../terminal.ts';
+import { type ListColumn, printJson, printJsonLine, printList, type Terminal } from '../terminal.ts';
 
-const COLUMNS: readonly Column<Actor>[] = [
+const COLUMNS: readonly ListColumn<Actor>[] = [
   { title: 'kind', of: ({ kind }) => kind },
   { title: 'id', of: ({ id }) => id },
   { title: 'state', of: ({ path }) => path },
@@ -51,7 +51,7 @@ export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) 
         const { kind, state } = filters;
         const style = styleOf(terminal.color);
         for await (const event of connect(command).followActors({ kind })) {
-          if (!concerns(event, { state, find: q })) continue;
+          if (!isAboutActor(event, { state, find: q })) continue;
           if (wantsJson(command)) printJsonLine(terminal, event);
           else {
             const line = actorLine(event, style);

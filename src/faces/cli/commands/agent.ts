@@ -11,7 +11,7 @@ import { exitCodeOfRun } from '../run/follow-run.ts';
 import { Interruption } from '../run/interruption.ts';
 import { ServerReturn } from '../run/server-return.ts';
 import { timeoutOption } from '../run/timeout-option.ts';
-import { type Column, printJson, printJsonLine, printList } from '../terminal.ts';
+import { type ListColumn, printJson, printJsonLine, printList } from '../terminal.ts';
 
 interface PromptOptions {
   readonly timeout?: number;
@@ -25,7 +25,7 @@ interface NewOptions {
   readonly datasource?: readonly string[];
 }
 
-const COLUMNS: readonly Column<AgentSessionSummary>[] = [
+const COLUMNS: readonly ListColumn<AgentSessionSummary>[] = [
   { title: 'conversation', of: ({ sessionId }) => sessionId },
   { title: 'status', of: ({ status }) => status },
   { title: 'model', of: ({ config }) => config.model },

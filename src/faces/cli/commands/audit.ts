@@ -8,7 +8,7 @@ import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import { safeLine } from '../safe-text.ts';
-import { type Column, printJsonLine, printList } from '../terminal.ts';
+import { type ListColumn, printJsonLine, printList } from '../terminal.ts';
 
 interface Options {
   readonly user?: string;
@@ -19,7 +19,7 @@ interface Options {
   readonly follow?: boolean;
 }
 
-const COLUMNS: readonly Column<AuditEntry>[] = [
+const COLUMNS: readonly ListColumn<AuditEntry>[] = [
   { title: 'when', of: ({ createdAt }) => createdAt },
   { title: 'who', of: ({ userId }) => userId },
   { title: 'what', of: ({ action }) => action },

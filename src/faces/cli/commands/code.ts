@@ -10,7 +10,7 @@ import { outputText } from '../show/output.ts';
 import { OutputFiles } from '../show/output-files.ts';
 import { styleOf } from '../style.ts';
 import { printJson, type Terminal } from '../terminal.ts';
-import { sessionOf } from './session-argument.ts';
+import { chosenSession } from './session-argument.ts';
 
 interface ExecOptions {
   readonly code?: string;
@@ -24,7 +24,7 @@ interface ExecOptions {
 type CodeResult = Awaited<ReturnType<Client['code']['execute']>>;
 
 /** `troupe code`: runs Python in a notebook session. */
-export const code: CommandGroup = (program, context) => {
+export const codeCommands: CommandGroup = (program, context) => {
   const { terminal, connect, wantsJson } = context;
   const group = program.command('code').description('run Python in a live notebook session');
   const exec = group
@@ -42,7 +42,7 @@ export const code: CommandGroup = (program, context) => {
     .option('--output-dir <directory>', 'directory for images that the code shows or returns')
     .action(async (file: string | undefined, options: ExecOptions, command) => {
       const client = connect(command);
-      const sessionId = sessionOf(options.session, context);
+      const sessionId = chosenSession(options.session, context);
       const source = await sourceFrom(file, options.code, context);
       const interruption = new Interruption(context.input);
       try {

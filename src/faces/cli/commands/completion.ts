@@ -1,7 +1,7 @@
 import { Argument } from 'commander';
 import type { CommandGroup } from '../command-group.ts';
 import { bashScript, fishScript, zshScript } from '../completion/scripts.ts';
-import { type CommandWords, wordsOf } from '../completion/words.ts';
+import { type CommandWords, completionWords } from '../completion/words.ts';
 import { examples } from '../examples.ts';
 import { describeOperations } from './api.ts';
 
@@ -22,7 +22,7 @@ export const completion: CommandGroup = (program, { terminal }) => {
     .addArgument(new Argument('<shell>').choices(Object.keys(SHELLS)))
     .action(async (shell: string) => {
       await describeOperations(program);
-      terminal.out(SHELLS[shell]?.(wordsOf(program)) ?? '');
+      terminal.out(SHELLS[shell]?.(completionWords(program)) ?? '');
     });
   examples(command, [
     'source <(troupe completion bash)',

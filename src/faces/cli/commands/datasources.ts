@@ -13,16 +13,16 @@ import { isConnectionUrl, UrlConnection } from '../connection-url.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
 import { readJsonInput } from '../json-input.ts';
-import { type Column, printJson, printList } from '../terminal.ts';
+import { type ListColumn, printJson, printList } from '../terminal.ts';
 
-const COLUMNS: readonly Column<Datasource>[] = [
+const COLUMNS: readonly ListColumn<Datasource>[] = [
   { title: 'slug', of: ({ slug }) => slug },
   { title: 'kind', of: ({ kind }) => kind },
   { title: 'name', of: ({ name }) => name },
   { title: 'revision', of: ({ revision }) => String(revision) },
 ];
 
-const GRANT_COLUMNS: readonly Column<DatasourceGrant>[] = [
+const GRANT_COLUMNS: readonly ListColumn<DatasourceGrant>[] = [
   { title: 'subject', of: ({ subject }) => subject },
   { title: 'granted by', of: ({ createdBy }) => createdBy },
   { title: 'since', of: ({ createdAt }) => createdAt },
@@ -32,7 +32,7 @@ const GRANT_COLUMNS: readonly Column<DatasourceGrant>[] = [
 const CONNECTION = 'file with the connection as JSON (- reads standard input), or a URL without its password';
 
 /** `troupe datasources`: database connections. */
-export const datasources: CommandGroup = (program, context) => {
+export const datasourceCommands: CommandGroup = (program, context) => {
   const { terminal, connect, wantsJson } = context;
   const group = program
     .command('datasources')

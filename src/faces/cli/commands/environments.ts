@@ -4,9 +4,9 @@ import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { factLines } from '../show/notebook.ts';
 import { type Style, styleOf } from '../style.ts';
-import { type Column, printJson, printList } from '../terminal.ts';
+import { type ListColumn, printJson, printList } from '../terminal.ts';
 
-const COLUMNS: readonly Column<Environment>[] = [
+const COLUMNS: readonly ListColumn<Environment>[] = [
   { title: 'environment', of: ({ environmentId }) => environmentId },
   { title: 'status', of: ({ status }) => status },
   { title: 'notebook session', of: ({ notebookSessionId }) => notebookSessionId },

@@ -8,16 +8,16 @@ import { CommandFailure, EXIT } from '../exit-code.ts';
 import { plainPath } from '../plain-path.ts';
 import { type FetchedFile, fetchFile } from '../run/file-transfer.ts';
 import { fetchAll, filesNamed, sendAs, sendNamed } from '../run/named-files.ts';
-import { type Column, printJson, printList } from '../terminal.ts';
+import { type ListColumn, printJson, printList } from '../terminal.ts';
 
-const COLUMNS: readonly Column<FileEntry>[] = [
+const COLUMNS: readonly ListColumn<FileEntry>[] = [
   { title: 'path', of: ({ path }) => path },
   { title: 'size', of: ({ bytes }) => (bytes === null ? null : String(bytes)) },
   { title: 'updated', of: ({ updatedAt }) => updatedAt },
 ];
 
 /** `troupe files`: the files of the workspace. */
-export const files: CommandGroup = (program, { terminal, cwd, connect, wantsJson }) => {
+export const fileCommands: CommandGroup = (program, { terminal, cwd, connect, wantsJson }) => {
   const group = program
     .command('files')
     .description('files of the workspace: the working directory of its notebooks');

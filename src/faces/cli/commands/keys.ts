@@ -1,9 +1,9 @@
 import type { Key } from '#src/contract/wire/health.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
-import { type Column, printJson, printList } from '../terminal.ts';
+import { type ListColumn, printJson, printList } from '../terminal.ts';
 
-const COLUMNS: readonly Column<Key>[] = [
+const COLUMNS: readonly ListColumn<Key>[] = [
   { title: 'key', of: ({ id }) => id },
   { title: 'active', of: ({ active }) => (active ? 'yes' : 'no') },
   { title: 'seals', of: ({ sealed }) => String(sealed) },

@@ -4,9 +4,9 @@ import type { Member } from '#src/contract/wire/identity.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
-import { type Column, printJson, printList } from '../terminal.ts';
+import { type ListColumn, printJson, printList } from '../terminal.ts';
 
-const COLUMNS: readonly Column<Member>[] = [
+const COLUMNS: readonly ListColumn<Member>[] = [
   { title: 'user', of: ({ userId }) => userId },
   { title: 'role', of: ({ role }) => role },
   { title: 'name', of: ({ name }) => name },

@@ -3,9 +3,9 @@ import type { ModelProvider } from '#src/contract/wire/models.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
-import { type Column, printJson, printList } from '../terminal.ts';
+import { type ListColumn, printJson, printList } from '../terminal.ts';
 
-const COLUMNS: readonly Column<ModelProvider>[] = [
+const COLUMNS: readonly ListColumn<ModelProvider>[] = [
   { title: 'provider', of: ({ provider }) => provider },
   { title: 'usable', of: ({ usable }) => (usable ? 'yes' : 'no') },
   { title: 'through', of: ({ source }) => source },

@@ -2,9 +2,9 @@ import type { Node } from '#src/contract/wire/nodes.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { sizeText } from '../show/size-text.ts';
-import { type Column, printJson, printList } from '../terminal.ts';
+import { type ListColumn, printJson, printList } from '../terminal.ts';
 
-const COLUMNS: readonly Column<Node>[] = [
+const COLUMNS: readonly ListColumn<Node>[] = [
   { title: 'node', of: ({ name }) => name },
   { title: 'state', of: ({ state }) => state },
   {

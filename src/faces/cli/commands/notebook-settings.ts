@@ -5,22 +5,22 @@ import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import { checkDatasources } from '../run/notebook-datasources.ts';
 import { idOfNotebook, syncContextOf } from '../run/notebook-sync.ts';
-import { type Column, printJson, printList } from '../terminal.ts';
+import { type ListColumn, printJson, printList } from '../terminal.ts';
 
-const NAMED_TEXTS: readonly Column<readonly [string, string]>[] = [
+const NAMED_TEXTS: readonly ListColumn<readonly [string, string]>[] = [
   { title: 'name', of: ([name]) => name },
   { title: 'value', of: ([, value]) => value },
 ];
 
-const SECRETS: readonly Column<NotebookSecret>[] = [
+const SECRETS: readonly ListColumn<NotebookSecret>[] = [
   { title: 'name', of: ({ name }) => name },
   { title: 'set by', of: ({ updatedBy }) => updatedBy },
   { title: 'set at', of: ({ updatedAt }) => updatedAt },
 ];
 
-const SLUGS: readonly Column<string>[] = [{ title: 'slug', of: (slug) => slug }];
+const SLUGS: readonly ListColumn<string>[] = [{ title: 'slug', of: (slug) => slug }];
 
-export const NOTEBOOK = 'id of the notebook, or the file that belongs to it';
+export const NOTEBOOK_ARGUMENT = 'id of the notebook, or the file that belongs to it';
 
 /** Named texts of a notebook, and the command line's words for them. */
 interface NamedTexts {
@@ -69,7 +69,7 @@ function addNamedTexts(
   const list = group
     .command('list')
     .description(`list the ${member}`)
-    .argument('<notebook>', NOTEBOOK)
+    .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .action(async (name: string, _, command) => {
       const client = connect(command);
       const { [member]: found = {} } = await client.notebooks.get(await idOf(name, command));
@@ -95,7 +95,7 @@ function addNamedTexts(
   const set = group
     .command('set')
     .description(setting)
-    .argument('<notebook>', NOTEBOOK)
+    .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .argument(`<${form}...>`, `the ${member}; others stay as they are`)
     .action((name: string, texts: readonly string[], _, command) =>
       change(command, name, (before) => ({ ...before, ...Object.fromEntries(texts.map(pairOf)) })),
@@ -105,7 +105,7 @@ function addNamedTexts(
   const deleting = group
     .command('delete')
     .description(`delete ${member}`)
-    .argument('<notebook>', NOTEBOOK)
+    .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .argument(`<${form.split('=')[0]}...>`, `names of the ${member}`)
     .action((name: string, names: readonly string[], _, command) =>
       change(command, name, (before) => {
@@ -127,7 +127,7 @@ function metadataPairOf(text: string): [key: string, value: string] {
 }
 
 /** `troupe notebooks datasources`: the databases that a notebook may use. */
-export function datasources(parent: Command, context: CliContext): void {
+export function notebookDatasources(parent: Command, context: CliContext): void {
   const { terminal, connect, wantsJson } = context;
   const idOf = (name: string, command: Command) => idOfNotebook(syncContextOf(context, command), name);
   const group = parent
@@ -136,7 +136,7 @@ export function datasources(parent: Command, context: CliContext): void {
   const list = group
     .command('list')
     .description('list the datasources of the notebook')
-    .argument('<notebook>', NOTEBOOK)
+    .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .action(async (name: string, _, command) => {
       const { datasourceSlugs } = await connect(command).notebooks.get(await idOf(name, command));
       printList(terminal, datasourceSlugs, SLUGS, wantsJson(command));
@@ -160,7 +160,7 @@ export function datasources(parent: Command, context: CliContext): void {
   const add = group
     .command('add')
     .description('let the notebook use datasources; refused while a session is open on it')
-    .argument('<notebook>', NOTEBOOK)
+    .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .argument('<slug...>', 'slugs of datasources that you may read')
     .action(async (name: string, slugs: readonly string[], _, command) => {
       await checkDatasources(connect(command), slugs);
@@ -171,7 +171,7 @@ export function datasources(parent: Command, context: CliContext): void {
   const remove = group
     .command('remove')
     .description('take datasources from the notebook; the datasources themselves stay')
-    .argument('<notebook>', NOTEBOOK)
+    .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .argument('<slug...>', 'slugs of datasources')
     .action((name: string, slugs: readonly string[], _, command) =>
       change(command, name, (before) => {
@@ -194,7 +194,7 @@ export function secrets(parent: Command, context: CliContext): void {
   const list = group
     .command('list')
     .description('list the names of the secrets')
-    .argument('<notebook>', NOTEBOOK)
+    .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .action(async (name: string, _, command) => {
       const client = connect(command);
       const found = await client.notebooks.secrets(await idOf(name, command));
@@ -205,7 +205,7 @@ export function secrets(parent: Command, context: CliContext): void {
   const set = group
     .command('set')
     .description('set a secret, read from standard input; the next kernel of the notebook has it')
-    .argument('<notebook>', NOTEBOOK)
+    .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .argument('<name>', 'name of the variable')
     .action(async (notebook: string, name: string, _, command) => {
       const client = connect(command);
@@ -223,7 +223,7 @@ export function secrets(parent: Command, context: CliContext): void {
   const deleting = group
     .command('delete')
     .description('delete a secret')
-    .argument('<notebook>', NOTEBOOK)
+    .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .argument('<name>', 'name of the variable')
     .action(async (notebook: string, name: string, _, command) => {
       const client = connect(command);

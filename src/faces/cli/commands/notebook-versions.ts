@@ -5,10 +5,10 @@ import { examples } from '../examples.ts';
 import { idOfNotebook, syncContextOf } from '../run/notebook-sync.ts';
 import { notebookText } from '../show/notebook.ts';
 import { styleOf } from '../style.ts';
-import { type Column, printJson, printList } from '../terminal.ts';
-import { NOTEBOOK } from './notebook-settings.ts';
+import { type ListColumn, printJson, printList } from '../terminal.ts';
+import { NOTEBOOK_ARGUMENT } from './notebook-settings.ts';
 
-const COLUMNS: readonly Column<NotebookVersion>[] = [
+const COLUMNS: readonly ListColumn<NotebookVersion>[] = [
   { title: 'version', of: ({ updatedAt }) => updatedAt },
   { title: 'changed by', of: ({ updatedBy }) => updatedBy ?? '' },
   { title: 'title', of: ({ title }) => title },
@@ -28,7 +28,7 @@ export function versions(parent: Command, context: CliContext): void {
   const list = group
     .command('list')
     .description('list the versions, newest first, with who made the last change of each')
-    .argument('<notebook>', NOTEBOOK)
+    .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .action(async (name: string, _, command) => {
       const client = connect(command);
       const found = await client.notebooks.versions(await idOf(name, command));
@@ -39,7 +39,7 @@ export function versions(parent: Command, context: CliContext): void {
   const show = group
     .command('show')
     .description('show the notebook as it was in a version')
-    .argument('<notebook>', NOTEBOOK)
+    .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .argument('<version>', VERSION)
     .action(async (name: string, version: string, _, command) => {
       const client = connect(command);
@@ -52,7 +52,7 @@ export function versions(parent: Command, context: CliContext): void {
   const restore = group
     .command('restore')
     .description('give the notebook the content of a version; its present state becomes a version')
-    .argument('<notebook>', NOTEBOOK)
+    .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .argument('<version>', VERSION)
     .action(async (name: string, version: string, _, command) => {
       const client = connect(command);

@@ -13,17 +13,17 @@ import { idOfNotebook, pullFile, pushFile, syncContextOf } from '../run/notebook
 import { titleOfFile } from '../run/notebook-title.ts';
 import { notebookText } from '../show/notebook.ts';
 import { styleOf } from '../style.ts';
-import { type Column, printJson, printList } from '../terminal.ts';
+import { type ListColumn, printJson, printList } from '../terminal.ts';
 import {
-  datasources,
   metadata as metadataCommands,
-  NOTEBOOK,
+  NOTEBOOK_ARGUMENT,
+  notebookDatasources,
   secrets,
   variables,
 } from './notebook-settings.ts';
 import { versions } from './notebook-versions.ts';
 
-const COLUMNS: readonly Column<NotebookSummary>[] = [
+const COLUMNS: readonly ListColumn<NotebookSummary>[] = [
   { title: 'id', of: ({ id }) => id },
   { title: 'title', of: ({ title }) => title },
   { title: 'cells', of: ({ cellCount }) => String(cellCount) },
@@ -57,7 +57,7 @@ type ExportFormat = NotebookFileFormat | 'html';
 const EXPORT_FORMATS: readonly ExportFormat[] = ['py', 'ipynb', 'md', 'html'];
 
 /** `troupe notebooks`: saved notebooks. */
-export const notebooks: CommandGroup = (program, context) => {
+export const notebookCommands: CommandGroup = (program, context) => {
   const { terminal, cwd, connect, wantsJson } = context;
   const group = program.command('notebooks').description('saved notebooks');
   const list = group
@@ -104,7 +104,7 @@ export const notebooks: CommandGroup = (program, context) => {
   const show = group
     .command('show')
     .description('show a notebook and the code of its cells')
-    .argument('<notebook>', NOTEBOOK)
+    .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .action(async (name: string, _, command) => {
       const id = await idOfNotebook(syncContextOf(context, command), name);
       const notebook = await connect(command).notebooks.get(id);
@@ -211,12 +211,12 @@ export const notebooks: CommandGroup = (program, context) => {
   variables(group, context);
   metadataCommands(group, context);
   secrets(group, context);
-  datasources(group, context);
+  notebookDatasources(group, context);
 
   const exporting = group
     .command('export')
     .description('write a notebook to a file, with the outputs of its cells if the format can hold them')
-    .argument('<notebook>', NOTEBOOK)
+    .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .addOption(
       new Option('--format <format>', 'format of the file (default: by its extension, else py)').choices(
         EXPORT_FORMATS,

@@ -6,9 +6,9 @@ import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import { readPlain } from '../plain-path.ts';
 import { LiveLine } from '../run/live-line.ts';
-import { type Column, printJson, printList, type Terminal } from '../terminal.ts';
+import { type ListColumn, printJson, printList, type Terminal } from '../terminal.ts';
 
-const COLUMNS: readonly Column<WorkspacePackage>[] = [
+const COLUMNS: readonly ListColumn<WorkspacePackage>[] = [
   { title: 'package', of: ({ name }) => name },
   { title: 'requirement', of: ({ requirement }) => requirement },
   { title: 'added by', of: ({ createdBy }) => createdBy },

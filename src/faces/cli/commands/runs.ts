@@ -9,16 +9,16 @@ import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, EXIT } from '../exit-code.ts';
 import { metadataFilterOption } from '../metadata-option.ts';
-import { exitCodeOfRun, followRun, isOver } from '../run/follow-run.ts';
+import { exitCodeOfRun, followRun, hasEnded } from '../run/follow-run.ts';
 import { Interruption } from '../run/interruption.ts';
 import { LiveLine } from '../run/live-line.ts';
 import type { RunScreen } from '../run/run-screen.ts';
 import { outputDirectory, runScreen } from '../run/run-show.ts';
 import { ServerReturn } from '../run/server-return.ts';
-import { durationText } from '../show/duration.ts';
-import { type Column, printJson, printJsonLine, printList } from '../terminal.ts';
+import { shortDuration } from '../show/duration.ts';
+import { type ListColumn, printJson, printJsonLine, printList } from '../terminal.ts';
 
-const COLUMNS: readonly Column<Run>[] = [
+const COLUMNS: readonly ListColumn<Run>[] = [
   { title: 'id', of: ({ id }) => id },
   { title: 'status', of: ({ status, stale }) => (stale === true ? 'lost' : status) },
   { title: 'created', of: ({ createdAt }) => createdAt },
@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<Run>[] = [
   { title: 'error', of: ({ error }) => error?.message.split('\n')[0] ?? null },
 ];
 
-const WORKSPACE_COLUMNS: readonly Column<Run>[] = [
+const WORKSPACE_COLUMNS: readonly ListColumn<Run>[] = [
   ...COLUMNS.slice(0, 2),
   { title: 'session', of: ({ sessionId }) => sessionId },
   ...COLUMNS.slice(2),
@@ -44,7 +44,7 @@ interface ListOptions {
 }
 
 /** `troupe runs`: the runs of sessions and their outputs. */
-export const runs: CommandGroup = (program, context) => {
+export const runCommands: CommandGroup = (program, context) => {
   const { terminal, cwd, connect, wantsJson } = context;
   const group = program.command('runs').description('executions of notebooks, and their results');
   const list = group
@@ -173,8 +173,8 @@ export const runs: CommandGroup = (program, context) => {
         const signal = interruption.stop;
         const first = await client.runs.get(runId, { signal });
         sessionId = first.sessionId;
-        if (isOver(first) && !json) await nameCells(client, first, screen);
-        const run = isOver(first)
+        if (hasEnded(first) && !json) await nameCells(client, first, screen);
+        const run = hasEnded(first)
           ? first
           : await followRun({
               client,
@@ -211,7 +211,7 @@ async function nameCells(client: Client, run: Run, screen: RunScreen): Promise<v
 
 function tookText({ startedAt, finishedAt }: Run): string | null {
   if (startedAt === null || finishedAt === null) return null;
-  return durationText(Date.parse(finishedAt) - Date.parse(startedAt));
+  return shortDuration(Date.parse(finishedAt) - Date.parse(startedAt));
 }
 
 /** Yields the first `count` items. */

@@ -2,13 +2,13 @@ import { Argument } from 'commander';
 import { readServiceAccess } from '#src/base/config/service-access.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
-/** Returns the argument for a session; `sessionOf` finds the session when it is left out. */
+/** Returns the argument for a session; `chosenSession` finds the session when it is left out. */
 export function sessionArgument(): Argument {
   return new Argument('[session]', 'id of the session (default: SERVICE_SESSION_ID)');
 }
 
 /** Returns the session. Throws `CommandFailure` when neither the command line nor the environment names one. */
-export function sessionOf(
+export function chosenSession(
   id: string | undefined,
   { env }: { readonly env: Readonly<Record<string, string | undefined>> },
 ): string {

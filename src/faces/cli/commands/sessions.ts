@@ -6,16 +6,16 @@ import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure } from '../exit-code.ts';
 import { metadataFilterOption, metadataOption } from '../metadata-option.ts';
-import { notesOf } from '../run/live-session.ts';
+import { notesOf } from '../run/command-session.ts';
 import { argumentsOf, parameterOption } from '../run/notebook-arguments.ts';
 import { secondsOf } from '../run/timeout-option.ts';
-import { durationText } from '../show/duration.ts';
+import { shortDuration } from '../show/duration.ts';
 import { eventLine } from '../show/event-line.ts';
 import { factLines } from '../show/notebook.ts';
 import { styleOf } from '../style.ts';
 import { table } from '../table.ts';
-import { type Column, printJson, printJsonLine, printList } from '../terminal.ts';
-import { sessionArgument, sessionOf } from './session-argument.ts';
+import { type ListColumn, printJson, printJsonLine, printList } from '../terminal.ts';
+import { chosenSession, sessionArgument } from './session-argument.ts';
 
 interface OpenOptions {
   readonly environment?: string;
@@ -33,7 +33,7 @@ interface ListOptions {
   readonly metadata?: string;
 }
 
-const COLUMNS: readonly Column<NotebookSessionSummary>[] = [
+const COLUMNS: readonly ListColumn<NotebookSessionSummary>[] = [
   { title: 'session', of: ({ sessionId }) => sessionId },
   { title: 'title', of: ({ title }) => title },
   { title: 'status', of: ({ status }) => status },
@@ -88,7 +88,7 @@ export const sessions: CommandGroup = (program, context) => {
         terminal.out(`${session.sessionId}\n`);
         const { totalMs } = session.phases;
         terminal.err(
-          `${session.status}${totalMs === undefined ? '' : ` in ${durationText(totalMs)}`}, in ${environmentId}\n`,
+          `${session.status}${totalMs === undefined ? '' : ` in ${shortDuration(totalMs)}`}, in ${environmentId}\n`,
         );
       }
       if (session.status === 'failed') {
@@ -125,7 +125,7 @@ export const sessions: CommandGroup = (program, context) => {
     .description('show a session and its cells')
     .addArgument(sessionArgument())
     .action(async (id: string | undefined, _, command) => {
-      const session = await connect(command).notebookSessions.get(sessionOf(id, context));
+      const session = await connect(command).notebookSessions.get(chosenSession(id, context));
       if (wantsJson(command)) printJson(terminal, session);
       else terminal.out(sessionText(session, terminal.color));
     });
@@ -138,7 +138,7 @@ export const sessions: CommandGroup = (program, context) => {
     .option('--with-environment', 'also close its environment')
     .action(async (id: string | undefined, options: { withEnvironment?: boolean }, command) => {
       const client = connect(command);
-      const session = await client.notebookSessions.close(sessionOf(id, context));
+      const session = await client.notebookSessions.close(chosenSession(id, context));
       if (options.withEnvironment === true && session.environmentId !== null) {
         await client.executionEnvironments.close(session.environmentId);
       }
@@ -152,7 +152,7 @@ export const sessions: CommandGroup = (program, context) => {
     .description('end the run or the code that keeps a session busy; its variables stay')
     .addArgument(sessionArgument())
     .action(async (id: string | undefined, _, command) => {
-      const interruption = await connect(command).notebookSessions.interrupt(sessionOf(id, context));
+      const interruption = await connect(command).notebookSessions.interrupt(chosenSession(id, context));
       const { sessionId, status, runId } = interruption;
       if (wantsJson(command)) printJson(terminal, interruption);
       else if (status === 'idle') terminal.out(`Nothing runs in ${sessionId}.\n`);
@@ -169,7 +169,7 @@ export const sessions: CommandGroup = (program, context) => {
       const style = styleOf(terminal.color);
       let isLive = options.live !== true;
       let isOpen = false;
-      for await (const event of connect(command).notebookSessions.follow(sessionOf(id, context))) {
+      for await (const event of connect(command).notebookSessions.follow(chosenSession(id, context))) {
         isOpen = true;
         if (event.type === 'session.replayed' && !isLive) isLive = true;
         else if (!isLive) continue;
@@ -183,7 +183,7 @@ export const sessions: CommandGroup = (program, context) => {
     .description('print the path with which a browser can follow a session: once, within a minute')
     .addArgument(sessionArgument())
     .action(async (id: string | undefined, _, command) => {
-      const issued = await connect(command).notebookSessions.eventTicket(sessionOf(id, context));
+      const issued = await connect(command).notebookSessions.eventTicket(chosenSession(id, context));
       if (wantsJson(command)) printJson(terminal, issued);
       else terminal.out(`${issued.url}\n`);
     });
@@ -206,7 +206,7 @@ function sessionText(session: NotebookSession, color: boolean): string {
       ['status', status],
       ...(currentRunId === null ? [] : [['run', currentRunId]]),
       ...(error === null ? [] : [['error', `${error.message} (${error.code})`]]),
-      ...(phases.totalMs === undefined ? [] : [['started in', durationText(phases.totalMs)]]),
+      ...(phases.totalMs === undefined ? [] : [['started in', shortDuration(phases.totalMs)]]),
       ['opened', createdAt],
     ],
     styleOf(color),

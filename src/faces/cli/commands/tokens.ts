@@ -3,9 +3,9 @@ import type { AccessToken, Scope } from '#src/contract/wire/identity.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
-import { type Column, printJson, printList } from '../terminal.ts';
+import { type ListColumn, printJson, printList } from '../terminal.ts';
 
-const COLUMNS: readonly Column<AccessToken>[] = [
+const COLUMNS: readonly ListColumn<AccessToken>[] = [
   { title: 'id', of: ({ id }) => id },
   { title: 'name', of: ({ name }) => name },
   { title: 'user', of: ({ userId }) => userId },

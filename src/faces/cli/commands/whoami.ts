@@ -3,9 +3,9 @@ import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { factLines } from '../show/notebook.ts';
 import { type Style, styleOf } from '../style.ts';
-import { type Column, printJson, printList } from '../terminal.ts';
+import { type ListColumn, printJson, printList } from '../terminal.ts';
 
-const COLUMNS: readonly Column<OwnAccount['workspaces'][number]>[] = [
+const COLUMNS: readonly ListColumn<OwnAccount['workspaces'][number]>[] = [
   { title: 'workspace', of: ({ id }) => id },
   { title: 'name', of: ({ name }) => name },
   { title: 'role', of: ({ role }) => role },

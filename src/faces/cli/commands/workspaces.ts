@@ -6,9 +6,9 @@ import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import { sizeText } from '../show/size-text.ts';
-import { type Column, printJson, printList } from '../terminal.ts';
+import { type ListColumn, printJson, printList } from '../terminal.ts';
 
-const COLUMNS: readonly Column<Workspace>[] = [
+const COLUMNS: readonly ListColumn<Workspace>[] = [
   { title: 'id', of: ({ id }) => id },
   { title: 'name', of: ({ name }) => name },
   { title: 'created', of: ({ createdAt }) => createdAt },
@@ -119,7 +119,7 @@ interface LimitRow {
   readonly limit: string;
   readonly from: string;
 }
-const LIMIT_COLUMNS: readonly Column<LimitRow>[] = [
+const LIMIT_COLUMNS: readonly ListColumn<LimitRow>[] = [
   { title: 'limit', of: ({ name }) => name },
   { title: 'value', of: ({ limit }) => limit },
   { title: 'from', of: ({ from }) => from },
@@ -133,7 +133,7 @@ function limitRows(limits: WorkspaceLimits): LimitRow[] {
   }));
 }
 
-const MODEL_COLUMNS: readonly Column<ModelUsage>[] = [
+const MODEL_COLUMNS: readonly ListColumn<ModelUsage>[] = [
   { title: 'day', of: ({ day }) => day },
   { title: 'by', of: ({ userId }) => userId },
   { title: 'model', of: ({ model }) => model },
@@ -163,7 +163,7 @@ interface UsageRow {
   readonly entries?: number;
   readonly quota?: string;
 }
-const USAGE_COLUMNS: readonly Column<UsageRow>[] = [
+const USAGE_COLUMNS: readonly ListColumn<UsageRow>[] = [
   { title: 'of', of: ({ of }) => of },
   { title: 'size', of: ({ bytes }) => sizeText(bytes) },
   { title: 'count', of: ({ entries }) => entries?.toString() ?? null },

@@ -15,7 +15,7 @@ export interface CommandWords {
 const GLOBALS = ['--json', '--workspace', '--help'];
 
 /** Returns the words of every command, each group before its members. */
-export function wordsOf(program: Command): CommandWords[] {
+export function completionWords(program: Command): CommandWords[] {
   const found: CommandWords[] = [];
   const visit = (command: Command, path: readonly string[]) => {
     const own =

@@ -1,7 +1,7 @@
 /** The output of one cell for people: a heading before its first text, its console as it arrives, its output and its end. */
 import type { ShownValue } from '#src/contract/outputs/representation.ts';
 import type { CellResult } from '#src/contract/wire/run.ts';
-import { durationText } from '../show/duration.ts';
+import { shortDuration } from '../show/duration.ts';
 import { outputText, type ShowOptions } from '../show/output.ts';
 import type { StreamName, Terminal } from '../terminal.ts';
 
@@ -59,7 +59,7 @@ export class CellBlock {
     // A traceback already ends with the error, and for a cell that did not run the note is enough.
     const hidesOutput = this.#hasTraceback || end === 'cancelled' || end === 'interrupted';
     const text = output === null || hidesOutput ? '' : outputText(output, this.#options);
-    const duration = durationMs === null ? '' : durationText(durationMs);
+    const duration = durationMs === null ? '' : shortDuration(durationMs);
     const note = end === 'success' || end === 'error' ? '' : endNote(end);
     const mark = this.#paint(end, MARKS[end]);
     const rest = style.dim([note, duration].filter((part) => part !== '').join(', '));

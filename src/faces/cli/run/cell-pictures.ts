@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { anySignal } from '#src/base/async/any-signal.ts';
-import type { Picture } from '../show/static-page.ts';
+import type { StaticPicture } from '../show/static-page.ts';
 import { BrowserPipe, PIPE_STDIO } from './browser-pipe.ts';
 import { confine, confinementFault } from './confined-browser.ts';
 
@@ -48,7 +48,7 @@ export interface PicturesRequest {
 
 /** The pictures that were drawn, by the ids of their cells, and the reason when there could be none. */
 export interface CellPictures {
-  readonly pictures: ReadonlyMap<string, Picture>;
+  readonly pictures: ReadonlyMap<string, StaticPicture>;
   readonly fault?: string;
 }
 
@@ -66,7 +66,7 @@ export async function drawCells(request: PicturesRequest): Promise<CellPictures>
   const limit = anySignal(signal, AbortSignal.timeout(timeoutMs));
   const stop = () => child.kill('SIGKILL');
   limit.addEventListener('abort', stop);
-  const pictures = new Map<string, Picture>();
+  const pictures = new Map<string, StaticPicture>();
   try {
     const page = await openPage(pipe, request);
     for (const cellId of await drawnCells(page, request.cellIds.slice(0, MAX_PICTURES), quietLooks)) {
@@ -94,7 +94,7 @@ interface OpenPage {
   isLoading(): boolean;
   evaluate(expression: string): Promise<unknown>;
   /** Resolves with a picture of the output of a cell; undefined when it is not in the page any more. */
-  picture(cellId: string): Promise<Picture | undefined>;
+  picture(cellId: string): Promise<StaticPicture | undefined>;
 }
 
 /** Opens the notebook in the browser. */

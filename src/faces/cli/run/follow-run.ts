@@ -31,7 +31,7 @@ export async function followRun({ client, sessionId, run, take, server, signal }
       if (event.type === 'session.replayed') {
         if (runId === undefined && typeof run !== 'string') runId = await run();
         // If the run ended before this, or while the connection was lost, the stream does not repeat its end.
-        else if (runId !== undefined && isOver(await read(runId))) break;
+        else if (runId !== undefined && hasEnded(await read(runId))) break;
       }
       if (event.type === 'run-status' && event.data.runId === runId && event.data.status !== 'running') break;
     }
@@ -57,7 +57,7 @@ export function namingRun(error: unknown, runId: string | undefined): unknown {
 }
 
 /** Returns whether nothing more will happen in the run. */
-export function isOver(run: Run): boolean {
+export function hasEnded(run: Run): boolean {
   return run.status !== 'running' || run.stale === true;
 }
 

@@ -5,7 +5,7 @@ import { CommandFailure, EXIT } from '../exit-code.ts';
 import { readPlain } from '../plain-path.ts';
 
 /** The content of a notebook file, and its format. */
-export interface NotebookFile {
+export interface LocalNotebook {
   readonly format: NotebookFileFormat;
   readonly content: string;
   /** Whether the import turns `pip install` lines of cells into dependencies. */
@@ -40,7 +40,7 @@ const FORMATS: Readonly<Record<string, NotebookFileFormat>> = {
 };
 
 /** Returns the format for the extension of a file. Throws `CommandFailure` for an unknown one. */
-export function formatOf(name: string): NotebookFileFormat {
+export function fileFormatOf(name: string): NotebookFileFormat {
   const format = FORMATS[extname(name).toLowerCase()];
   if (format !== undefined) return format;
   const text = `${name} is not a notebook file: the name must end in .py, .ipynb or .md.`;
@@ -84,7 +84,7 @@ function withoutOutputs(content: string): string {
 }
 
 /** Returns the notebook in a file. Throws `CommandFailure` when it cannot be read or has an unknown extension. */
-export function readNotebookFile(name: string, cwd: string, format = formatOf(name)): NotebookFile {
+export function readNotebookFile(name: string, cwd: string, format = fileFormatOf(name)): LocalNotebook {
   const content = readTextFile(name, cwd);
   return { format, content: format === 'ipynb' ? withoutOutputs(content) : content };
 }

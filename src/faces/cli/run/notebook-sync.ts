@@ -15,9 +15,9 @@ import { writePlain } from '../plain-path.ts';
 import { diffText } from '../show/diff.ts';
 import type { FileLinks } from './file-links.ts';
 import {
-  formatOf,
+  fileFormatOf,
   importWarnings,
-  type NotebookFile,
+  type LocalNotebook,
   readNotebookFile,
   readTextFile,
 } from './notebook-file.ts';
@@ -63,7 +63,7 @@ export interface PushOptions {
 export async function pushFile(
   context: SyncContext,
   name: string,
-  given: NotebookFile,
+  given: LocalNotebook,
   { notebookId, expectedUpdatedAt, force, advice = '' }: PushOptions,
 ): Promise<Pushed> {
   const { client, links, signal } = context;
@@ -112,7 +112,7 @@ export async function pullFile(
   { notebookId, theirs }: { readonly notebookId?: string | undefined; readonly theirs: boolean },
 ): Promise<Pulled> {
   const { client, cwd, links, signal } = context;
-  const format = formatOf(name);
+  const format = fileFormatOf(name);
   const file = existsSync(resolve(cwd, name)) ? { format, content: readTextFile(name, cwd) } : undefined;
   const notebook = await notebookFor(context, name, file ?? { format, content: '' }, notebookId);
   if (notebook === undefined)
@@ -147,7 +147,7 @@ export interface RunTarget extends Comparison {
 export async function targetOfRun(
   context: SyncContext,
   name: string,
-  file: NotebookFile,
+  file: LocalNotebook,
 ): Promise<RunTarget | undefined> {
   const notebook = await notebookFor(context, name, file, undefined, 'newest');
   if (notebook === undefined) return undefined;
@@ -178,7 +178,7 @@ export async function idOfNotebook(
 ): Promise<string> {
   if (/^nb_\w+$/.test(name)) return name;
   const isFile = existsSync(resolve(context.cwd, name));
-  const file = isFile ? readNotebookFile(name, context.cwd) : { format: formatOf(name), content: '' };
+  const file = isFile ? readNotebookFile(name, context.cwd) : { format: fileFormatOf(name), content: '' };
   const notebook = await notebookFor(context, name, file, undefined);
   if (notebook !== undefined) return notebook.id;
   if (isFile && pushes) {
@@ -192,7 +192,7 @@ export async function idOfNotebook(
 }
 
 /** Remembers that a file and its notebook are equal. */
-function remember({ links, warn }: SyncContext, name: string, file: NotebookFile, notebook: Notebook): void {
+function remember({ links, warn }: SyncContext, name: string, file: LocalNotebook, notebook: Notebook): void {
   const code = codeOf(notebook);
   const failure = links.set(name, {
     notebookId: notebook.id,
@@ -212,7 +212,7 @@ function remember({ links, warn }: SyncContext, name: string, file: NotebookFile
 async function notebookFor(
   { client, links, signal }: SyncContext,
   name: string,
-  file: NotebookFile,
+  file: LocalNotebook,
   notebookId: string | undefined,
   choice: 'only' | 'newest' = 'only',
 ): Promise<Notebook | undefined> {
@@ -250,7 +250,7 @@ interface Comparison {
 async function compare(
   context: SyncContext,
   name: string,
-  file: NotebookFile,
+  file: LocalNotebook,
   notebook: Notebook,
 ): Promise<Comparison> {
   const { client, links, signal } = context;
@@ -309,7 +309,7 @@ async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefined> {
 }
 
 /** Returns a text that changes with every part of a file that becomes part of a notebook. */
-function stateOfFile(file: NotebookFile): string {
+function stateOfFile(file: LocalNotebook): string {
   return sha256(comparable(file));
 }
 
@@ -334,7 +334,7 @@ function codeOf({ serialization }: Notebook): string {
 }
 
 /** Returns the text for comparing two states of a file; for a Jupyter notebook, its cells without their outputs. */
-function comparable({ format, content }: NotebookFile): string {
+function comparable({ format, content }: LocalNotebook): string {
   if (format !== 'ipynb') return content.replace(/\r\n/g, '\n');
   try {
     const { cells } = JSON.parse(content) as {

@@ -35,7 +35,7 @@ export interface WrittenReport {
 export type ReportPage = StaticPage & Pick<CellPictures, 'fault'>;
 
 /** The run whose page is made. */
-export interface PageRequest {
+export interface ReportPageRequest {
   readonly client: Client;
   /** The address of the server. */
   readonly baseUrl: string;
@@ -113,7 +113,7 @@ export async function writeReport(request: ReportRequest): Promise<WrittenReport
 }
 
 /** Resolves with the static page, and the reason when outputs that need scripts could not be drawn. */
-export async function pageWithPictures(request: PageRequest): Promise<ReportPage> {
+export async function pageWithPictures(request: ReportPageRequest): Promise<ReportPage> {
   const { client, baseUrl, notebook, run, hideCode: hidesCode, searchPath, signal } = request;
   const asset = async (assetId: string) => (await client.runs.asset(run.id, assetId, { signal })).bytes;
   const plain = await staticPage(notebook, run, { asset, hidesCode });

@@ -8,25 +8,25 @@ import type { CacheMode, Run } from '#src/contract/wire/run.ts';
 import type { NotebookSession } from '#src/contract/wire/session.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 import type { Input } from '../input.ts';
-import { durationText } from '../show/duration.ts';
+import { shortDuration } from '../show/duration.ts';
 import type { KeptFile } from '../show/output-files.ts';
 import type { Terminal } from '../terminal.ts';
 import { requestFor } from './cell-selection.ts';
-import type { FileLinks } from './file-links.ts';
-import { followRun } from './follow-run.ts';
-import type { Interruption } from './interruption.ts';
-import { LiveLine } from './live-line.ts';
 import {
-  type LiveSession,
+  type CommandSession,
   notesOf,
   openLiveSession,
   openSessionOf,
   SessionTaken,
   whyUnusable,
-} from './live-session.ts';
+} from './command-session.ts';
+import type { FileLinks } from './file-links.ts';
+import { followRun } from './follow-run.ts';
+import type { Interruption } from './interruption.ts';
+import { LiveLine } from './live-line.ts';
 import { refuseUnreached } from './notebook-arguments.ts';
 import { checkDatasources, withDatasources } from './notebook-datasources.ts';
-import { importWarnings, type NotebookFile, readNotebookFile } from './notebook-file.ts';
+import { importWarnings, type LocalNotebook, readNotebookFile } from './notebook-file.ts';
 import { COPY_OF, pushFile, targetOfRun } from './notebook-sync.ts';
 import { titleOfFile } from './notebook-title.ts';
 import { checkReport } from './report.ts';
@@ -252,7 +252,7 @@ interface FoundNotebook {
   /** Whether a session that is open on it may be used. */
   readonly usesSession: boolean;
   /** The file that equals the notebook; undefined when the notebook was named by its id. */
-  readonly file: NotebookFile | undefined;
+  readonly file: LocalNotebook | undefined;
   /** Says in words how the notebook was found or made. */
   readonly how?: string;
 }
@@ -288,7 +288,7 @@ const MAX_TRIES = 3;
 async function notebookOfFile(
   options: RunNotebookOptions,
   file: string,
-  content: NotebookFile,
+  content: LocalNotebook,
   terminal: Terminal,
 ): Promise<FoundNotebook> {
   const { client, cwd, links, interruption, force, theirs } = options;
@@ -390,10 +390,10 @@ function quitHint({ onQuit, isTerminal }: Input): () => string {
       : '';
 }
 
-function openedText({ isNew, session }: LiveSession): string {
+function openedText({ isNew, session }: CommandSession): string {
   const { totalMs } = session.phases;
   if (!isNew) return 'using the open session';
-  return `kernel ready${totalMs === undefined ? '' : ` in ${durationText(totalMs)}`}`;
+  return `kernel ready${totalMs === undefined ? '' : ` in ${shortDuration(totalMs)}`}`;
 }
 
 function muted(terminal: Terminal): Terminal {

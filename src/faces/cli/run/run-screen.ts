@@ -10,7 +10,7 @@ import type { NotebookEvents, NotebookStreamEvent } from '#src/contract/wire/eve
 import type { Notebook } from '#src/contract/wire/notebook.ts';
 import type { Output } from '#src/contract/wire/output.ts';
 import type { CellResult, Run } from '#src/contract/wire/run.ts';
-import { durationText } from '../show/duration.ts';
+import { shortDuration } from '../show/duration.ts';
 import { bestText, type ShowOptions } from '../show/output.ts';
 import type { Style } from '../style.ts';
 import type { Terminal } from '../terminal.ts';
@@ -79,7 +79,7 @@ export class RunScreen {
     const [cellId, { startedAt }] = first;
     const queued = this.#planned.size - this.#shown.size - this.#running.size;
     const waiting = queued > 0 ? `, ${queued} queued` : '';
-    return `${count}  ${this.#labels.name(cellId)} running for ${durationText(performance.now() - startedAt)}${waiting}`;
+    return `${count}  ${this.#labels.name(cellId)} running for ${shortDuration(performance.now() - startedAt)}${waiting}`;
   }
 
   /** Shows an event of the session; `runId` is `undefined` until the run is submitted. */
@@ -223,7 +223,7 @@ function summary(
   const time =
     startedAt === null || finishedAt === null
       ? ''
-      : ` in ${durationText(Date.parse(finishedAt) - Date.parse(startedAt))}`;
+      : ` in ${shortDuration(Date.parse(finishedAt) - Date.parse(startedAt))}`;
   const paint = status === 'completed' ? style.green : status === 'failed' ? style.red : style.yellow;
   const where = (error?.cells ?? []).map((cell) => labels.name(cell)).join(', ');
   return [

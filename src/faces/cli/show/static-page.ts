@@ -40,11 +40,11 @@ export interface PageOptions {
   /** Whether the page has outputs only. */
   readonly hidesCode?: boolean | undefined;
   /** Pictures of outputs that need scripts, by the ids of their cells. */
-  readonly pictures?: ReadonlyMap<string, Picture> | undefined;
+  readonly pictures?: ReadonlyMap<string, StaticPicture> | undefined;
 }
 
 /** A picture of an output that needs scripts. */
-export interface Picture {
+export interface StaticPicture {
   readonly png: Uint8Array;
   /** Words in the picture that the text of the output lacks. */
   readonly description?: string;
@@ -148,7 +148,7 @@ interface OutputPlace {
   /** Gets the kind of an output that cannot be shown. */
   readonly lost: Set<string>;
   /** The picture to show in place of an output that needs scripts. */
-  readonly picture: Picture | undefined;
+  readonly picture: StaticPicture | undefined;
 }
 
 async function outputHtml(output: Output, { asset, lost, picture }: OutputPlace): Promise<string> {

@@ -38,7 +38,7 @@ export async function signInWith(token: string): Promise<void> {
  * Ends the session, or all sessions of the person in browsers. Then goes to the page that says so,
  * or to the identity provider, which ends its own session.
  */
-export async function signOut({ everywhere = false } = {}): Promise<void> {
+export async function endSignIn({ everywhere = false } = {}): Promise<void> {
   const path = everywhere ? '/sign-out/everywhere' : '/sign-out';
   const response = await request(BASE_URL + path, { method: 'POST' });
   if (!response.ok && response.status !== 401) throw await errorOf(response);

@@ -7,8 +7,8 @@ import './home.css';
 import './notebook-place.css';
 import { render } from 'preact';
 import { CommandLine } from './command-line.tsx';
-import { NotebookPlace } from './notebook-place.tsx';
-import { Notebooks } from './notebooks.tsx';
+import { NotebookPlaceView } from './notebook-place.tsx';
+import { NotebooksPage } from './notebooks.tsx';
 import { SignInForm } from './sign-in.tsx';
 
 const root = document.getElementById('home');
@@ -16,4 +16,5 @@ if (root === null) throw new Error('The page has no place for its content.');
 const [, notebookId] = /\/n\/([^/]+)\/$/.exec(location.pathname) ?? [];
 if (location.pathname.endsWith('/sign-in'))
   render(new URLSearchParams(location.search).has('command-line') ? <CommandLine /> : <SignInForm />, root);
-else render(notebookId === undefined ? <Notebooks /> : <NotebookPlace notebookId={notebookId} />, root);
+else
+  render(notebookId === undefined ? <NotebooksPage /> : <NotebookPlaceView notebookId={notebookId} />, root);

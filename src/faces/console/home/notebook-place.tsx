@@ -8,7 +8,7 @@ import { BASE_URL } from '../state/server.ts';
 import { isVisible } from '../state/visible.ts';
 import { NotebookEntry } from './notebook-entry.tsx';
 import { NotebookPanel } from './notebook-panel.tsx';
-import { takePlace } from './tab-places.ts';
+import { takeTabPlace } from './tab-places.ts';
 
 /** How many people are shown by their initials; the panel shows all. */
 const SHOWN_PEOPLE = 5;
@@ -17,14 +17,14 @@ const SHOWN_PEOPLE = 5;
  * The page at the address of a notebook: marimo's page in a frame, which has no origin and reaches nothing of this one, and around it the
  * people in the notebook, and its agent. A browser without the cookie of the notebook is led to it.
  */
-export function NotebookPlace({ notebookId }: { readonly notebookId: string }) {
+export function NotebookPlaceView({ notebookId }: { readonly notebookId: string }) {
   const { place, presence, isRefused, isAway, retry } = usePresence();
   const isOpen = useSignal(false);
   const hasPlace = useSignal(false);
   const isFound = place !== undefined;
   useEffect(() => {
     if (!isFound) return;
-    takePlace().then(
+    takeTabPlace().then(
       (isGiven) => {
         if (isGiven) hasPlace.value = true;
         else location.replace(frameUrl() + location.hash);

@@ -11,7 +11,7 @@ import { Age } from '../parts/time.tsx';
 import { Mark } from '../shell/mark.tsx';
 import { BASE_URL, isUnreachable } from '../state/server.ts';
 import { isVisible } from '../state/visible.ts';
-import { chooseWorkspace, chosenWorkspace, clientOf, signOut } from './account.ts';
+import { chooseWorkspace, chosenWorkspace, clientOf, endSignIn } from './account.ts';
 import { ACCEPTED, importFile } from './import-files.ts';
 import { NotebookActions } from './notebook-actions.tsx';
 import { openNotebook } from './open-notebook.ts';
@@ -24,7 +24,7 @@ const SEARCH_AFTER_MS = 200;
 const RUNNING_EVERY_MS = 5_000;
 
 /** The page of a signed-in person: the notebooks of a workspace. */
-export function Notebooks() {
+export function NotebooksPage() {
   const account = useSignal<OwnAccount | undefined>(undefined);
   const error = useSignal<unknown>(undefined);
   const chosen = useSignal(chosenWorkspace());
@@ -80,7 +80,7 @@ export function Notebooks() {
           type="button"
           class="quiet"
           onClick={() => {
-            signOut().catch((reason: unknown) => {
+            endSignIn().catch((reason: unknown) => {
               error.value = reason;
             });
           }}
@@ -90,7 +90,7 @@ export function Notebooks() {
         <Action
           label="Sign out everywhere"
           confirm="All browsers in which you have signed in are signed out. Access tokens stay."
-          run={() => signOut({ everywhere: true })}
+          run={() => endSignIn({ everywhere: true })}
         />
       </header>
       {isUnreachable.value && (

@@ -9,7 +9,7 @@
 const MAX_FRAMES = 3;
 
 /** Resolves with whether this tab may show a notebook in a frame. It keeps its place until it is closed. */
-export async function takePlace(): Promise<boolean> {
+export async function takeTabPlace(): Promise<boolean> {
   if (sharesConnections()) return true;
   // Without TLS, browsers offer locks only to pages from the same machine.
   if (navigator.locks === undefined) return false;

@@ -1,8 +1,8 @@
 import { printedLines } from '#src/contract/outputs/printed-lines.ts';
-import { Output, type ShownOutput } from './output.tsx';
+import { OutputView, type ViewedOutput } from './output.tsx';
 
 /** The text that a cell printed, and the figures that it showed in between. */
-export type ConsoleEntry = ShownOutput & { readonly channel?: string | undefined };
+export type ConsoleEntry = ViewedOutput & { readonly channel?: string | undefined };
 
 export function Console(props: {
   readonly entries: readonly ConsoleEntry[];
@@ -19,7 +19,7 @@ export function Console(props: {
             {plain(entry)}
           </pre>
         ) : (
-          <Output key={i} output={entry} runId={runId} sessionId={sessionId} />
+          <OutputView key={i} output={entry} runId={runId} sessionId={sessionId} />
         ),
       )}
     </div>

@@ -3,24 +3,24 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { representationFor, type ShownValue } from '#src/contract/outputs/representation.ts';
 import { Problem } from '../parts/problem.tsx';
-import { textOf } from '../parts/words.ts';
+import { valueText } from '../parts/words.ts';
 import { useClient, useData } from '../state/data.ts';
 import { HtmlFrame } from './html-frame.tsx';
 import { TableOutput } from './table-output.tsx';
 
-export interface ShownOutput extends ShownValue {
+export interface ViewedOutput extends ShownValue {
   readonly assetId?: string | undefined;
 }
 
 interface OutputProps {
-  readonly output: ShownOutput;
+  readonly output: ViewedOutput;
   /** The run that has the asset; undefined when the session has it. */
   readonly runId?: string | undefined;
   /** The session whose events name the output. */
   readonly sessionId?: string | undefined;
 }
 
-export function Output({ output, runId, sessionId }: OutputProps) {
+export function OutputView({ output, runId, sessionId }: OutputProps) {
   const { assetId, text, table } = output;
   if (table === undefined && assetId !== undefined)
     return <Asset assetId={assetId} runId={runId} sessionId={sessionId} output={output} />;
@@ -44,12 +44,14 @@ interface DataProps {
 }
 
 function Data({ mimetype, data, text }: DataProps) {
-  if (mimetype.startsWith('image/')) return <Picture mimetype={mimetype} data={textOf(data)} alt={text} />;
-  if (mimetype === 'text/html' || (mimetype === 'text/markdown' && /^\s*</.test(textOf(data))))
-    return <Html html={textOf(data)} text={text} />;
+  if (mimetype.startsWith('image/')) return <Picture mimetype={mimetype} data={valueText(data)} alt={text} />;
+  if (mimetype === 'text/html' || (mimetype === 'text/markdown' && /^\s*</.test(valueText(data))))
+    return <Html html={valueText(data)} text={text} />;
   if (mimetype === 'application/json') return <pre class="output">{indented(data)}</pre>;
   // Long text is cut off in the event, so it is shown from the data.
-  return <pre class="output">{mimetype.startsWith('text/') ? textOf(data) : (text ?? textOf(data))}</pre>;
+  return (
+    <pre class="output">{mimetype.startsWith('text/') ? valueText(data) : (text ?? valueText(data))}</pre>
+  );
 }
 
 function Picture({
@@ -135,7 +137,7 @@ function Asset({ assetId, runId, sessionId, output }: OutputProps & { readonly a
     return <img class="output" src={url.value} alt={output.text ?? 'A picture'} />;
   if (content.value !== undefined)
     return (
-      <Output
+      <OutputView
         output={{ mimetype: output.mimetype, data: content.value, ...(output.text && { text: output.text }) }}
       />
     );

@@ -1,5 +1,5 @@
 import type { OutputTable } from '#src/contract/wire/output.ts';
-import { count, textOf } from '../parts/words.ts';
+import { count, valueText } from '../parts/words.ts';
 
 /** The first rows of a table. */
 export function TableOutput({
@@ -25,7 +25,7 @@ export function TableOutput({
               <tr key={i}>
                 {row.map((value, j) => (
                   <td key={j} class={typeof value === 'number' ? 'numeric' : value === null ? 'faint' : ''}>
-                    {value === null ? 'null' : textOf(value)}
+                    {value === null ? 'null' : valueText(value)}
                   </td>
                 ))}
               </tr>

@@ -10,7 +10,7 @@ interface ActorLinkProps {
 }
 
 /** A link to an actor, with its kind. */
-export function ActorLink({ kind, id, brief = false, title = id }: ActorLinkProps) {
+export function LinkToActor({ kind, id, brief = false, title = id }: ActorLinkProps) {
   return (
     <a
       class="actor-link"

@@ -5,7 +5,7 @@ import type { AgentEntry, AgentSession } from '#src/contract/wire/agent.ts';
 import { useWhileSeen } from '../state/while-seen.ts';
 import { Badge } from './badge.tsx';
 import { Markdown } from './markdown.tsx';
-import { clock, textOf } from './words.ts';
+import { clock, valueText } from './words.ts';
 
 type Session = Omit<AgentSession, 'entries'>;
 
@@ -157,7 +157,7 @@ function Part({ part, cell, isOfAgent }: PartProps) {
           <summary>
             calls <code>{part.name}</code>
           </summary>
-          <pre>{withOmitted(textOf(part.input), part)}</pre>
+          <pre>{withOmitted(valueText(part.input), part)}</pre>
         </details>
       );
     case 'tool-result':

@@ -1,4 +1,4 @@
-import { textOf } from './words.ts';
+import { valueText } from './words.ts';
 
 /** Named values. Those that are null are left out. */
 export function Facts({ facts }: { readonly facts: Readonly<Record<string, unknown>> }) {
@@ -8,7 +8,7 @@ export function Facts({ facts }: { readonly facts: Readonly<Record<string, unkno
         value === null || value === undefined ? null : (
           <div key={name}>
             <dt>{name}</dt>
-            <dd>{textOf(value)}</dd>
+            <dd>{valueText(value)}</dd>
           </div>
         ),
       )}

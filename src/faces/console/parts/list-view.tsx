@@ -6,13 +6,13 @@ import type { Renewal } from '../state/data.ts';
 import { usePages } from '../state/pages.ts';
 import { Loading } from './empty.tsx';
 import { Problem } from './problem.tsx';
-import { type Column, Rows } from './rows.tsx';
+import { type RowColumn, Rows } from './rows.tsx';
 import { ViewHead } from './view-head.tsx';
 
 interface ListViewProps<Item> {
   readonly title: string;
   readonly lead: string;
-  readonly columns: readonly Column<Item>[];
+  readonly columns: readonly RowColumn<Item>[];
   readonly load: (client: Client, after: string | undefined, signal: AbortSignal) => Promise<Page<Item>>;
   /** The values on which the list depends. */
   readonly inputs: readonly unknown[];

@@ -4,7 +4,7 @@ import { BASE_URL } from '../state/server.ts';
 import { Action } from './action.tsx';
 
 /** A button that opens the page of a notebook in a new tab, and a session on it first if there is none. */
-export function OpenPage({ notebookId }: { readonly notebookId: string }) {
+export function OpenPageAction({ notebookId }: { readonly notebookId: string }) {
   const client = useClient();
   const open = async () => {
     // Browsers allow a new tab only during the click itself, not after the server has answered.

@@ -1,5 +1,5 @@
 import { ApiError, ConnectionError } from '#src/contract/client/api-error.ts';
-import { textOf } from './words.ts';
+import { valueText } from './words.ts';
 
 /** Advice for errors that have no advice of their own. */
 const ADVICE: Readonly<Record<number, string>> = {
@@ -48,7 +48,7 @@ function describe(error: unknown): Description {
   if (error instanceof ApiError) {
     const { title, advice }: { title?: unknown; advice?: unknown } = Object(error.body);
     return {
-      title: title === undefined ? `The server answered ${error.status}` : textOf(title),
+      title: title === undefined ? `The server answered ${error.status}` : valueText(title),
       code: error.code,
       detail: error.detail,
       ...definedAdvice(typeof advice === 'string' ? advice : ADVICE[error.status]),

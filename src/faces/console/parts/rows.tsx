@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
-export interface Column<Item> {
+export interface RowColumn<Item> {
   readonly title: string;
   /** A class of the cells. `wide` is left out on narrow screens, `grow` takes the room that is left. */
   readonly class?: string;
@@ -13,7 +13,7 @@ export interface Column<Item> {
 
 interface RowsProps<Item> {
   readonly label: string;
-  readonly columns: readonly Column<Item>[];
+  readonly columns: readonly RowColumn<Item>[];
   readonly items: readonly Item[];
   /** The total number, if it is known to be more than `items`. */
   readonly total?: number;

@@ -62,7 +62,7 @@ export function dateTime(timestamp: string): string {
 }
 
 /** Returns any value as text. */
-export function textOf(value: unknown): string {
+export function valueText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { Problem } from '../parts/problem.tsx';
 import { TokenField } from '../parts/token-field.tsx';
 import { BASE_URL } from '../state/server.ts';
-import { endedBecause, signIn } from '../state/session.ts';
+import { endedBecause, signIn } from '../state/sign-in.ts';
 import { Mark } from './mark.tsx';
 
 /** Returns the present path of the console, to come back to it. */

@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { Empty, Loading } from '../parts/empty.tsx';
 import { go, here, linkTo, place } from '../state/route.ts';
 import { comebacks, isUnreachable } from '../state/server.ts';
-import { session } from '../state/session.ts';
+import { user } from '../state/sign-in.ts';
 import type { ViewProps } from '../view-props.ts';
 import { KeyHelp, useKeys } from './keys.tsx';
 import { Navigation } from './navigation.tsx';
@@ -16,7 +16,7 @@ export function Shell() {
   useKeys();
   useSignalEffect(() => {
     const { workspaceId, view } = place.value;
-    const workspaces = session.value?.workspaces ?? [];
+    const workspaces = user.value?.workspaces ?? [];
     const [first] = workspaces;
     if (first === undefined || (workspaceId !== '' && view !== '')) return;
     location.replace(linkTo(workspaceId === '' ? first.id : workspaceId, ['overview']));
@@ -63,7 +63,7 @@ function CurrentView() {
       },
     );
   }, [view, comebacks.value]);
-  const workspaces = session.value?.workspaces ?? [];
+  const workspaces = user.value?.workspaces ?? [];
   if (workspaces.length === 0)
     return <Empty title="This token opens no workspace">Ask an owner to add you to theirs.</Empty>;
   if (workspaceId !== '' && !workspaces.some(({ id }) => id === workspaceId))

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { Action } from '../parts/action.tsx';
 import { go, here, linkTo, place } from '../state/route.ts';
-import { session, signOut } from '../state/session.ts';
+import { signOut, user } from '../state/sign-in.ts';
 import { nextTheme, theme } from '../state/theme.ts';
 import { isHelpOpen } from './keys.tsx';
 import { Mark } from './mark.tsx';
@@ -11,7 +11,7 @@ export const isMenuOpen = signal(false);
 
 export function TopBar() {
   const { workspaceId } = place.value;
-  const { workspaces = [], account, isOfBrowser = false } = session.value ?? {};
+  const { workspaces = [], account, isOfBrowser = false } = user.value ?? {};
   return (
     <header class="top-bar">
       <button

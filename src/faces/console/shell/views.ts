@@ -38,7 +38,7 @@ export const VIEWS: readonly View[] = [
     title: 'Kernels',
     key: 'k',
     group: 'Now',
-    load: async () => (await import('../views/kernels.tsx')).Kernels,
+    load: async () => (await import('../views/kernels.tsx')).KernelsView,
   },
   {
     name: 'runs',
@@ -52,7 +52,7 @@ export const VIEWS: readonly View[] = [
     title: 'Streams',
     key: 'e',
     group: 'Now',
-    load: async () => (await import('../views/streams.tsx')).Streams,
+    load: async () => (await import('../views/streams.tsx')).StreamsView,
   },
   {
     name: 'agents',
@@ -73,7 +73,7 @@ export const VIEWS: readonly View[] = [
     title: 'Datasources',
     key: 'd',
     group: 'Work',
-    load: async () => (await import('../views/datasources.tsx')).Datasources,
+    load: async () => (await import('../views/datasources.tsx')).DatasourcesView,
   },
   {
     name: 'people',

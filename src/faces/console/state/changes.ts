@@ -5,9 +5,9 @@
 import { signal } from '@preact/signals';
 import type { ActorPage } from '#src/contract/wire/actor.ts';
 import { place } from './route.ts';
-import { onSignOut } from './session.ts';
+import { onSignOut } from './sign-in.ts';
 
-export interface Refusal {
+export interface RefusedChange {
   readonly key: string;
   readonly time: string;
   readonly kind: string;
@@ -32,7 +32,7 @@ const changed = signal<Readonly<Record<string, number>>>({});
 /** How often changes may have been missed. */
 const gaps = signal(0);
 /** Refusals by workspace, the newest first. */
-const refused = signal<Readonly<Record<string, readonly Refusal[]>>>({});
+const refused = signal<Readonly<Record<string, readonly RefusedChange[]>>>({});
 let refusalCount = 0;
 
 onSignOut(() => {
@@ -57,11 +57,11 @@ export function noteGap(): void {
 }
 
 /** Returns the refusals in the workspace since the console was opened, the newest first. */
-export function refusals(): readonly Refusal[] {
+export function refusals(): readonly RefusedChange[] {
   return refused.value[place.value.workspaceId] ?? [];
 }
 
-export function noteRefusal(workspaceId: string, refusal: Omit<Refusal, 'key'>): void {
+export function noteRefusal(workspaceId: string, refusal: Omit<RefusedChange, 'key'>): void {
   const before = refused.peek()[workspaceId] ?? [];
   const [last, ...others] = before;
   const isSame = last?.id === refusal.id && last.event === refusal.event && last.code === refusal.code;

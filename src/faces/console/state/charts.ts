@@ -26,7 +26,7 @@ export interface RoutedTransition {
   };
 }
 
-export interface Picture {
+export interface ChartDrawing {
   readonly width: number;
   readonly height: number;
   /** Outer states before inner ones. */
@@ -34,13 +34,13 @@ export interface Picture {
   readonly transitions: readonly RoutedTransition[];
 }
 
-let loaded: Promise<Readonly<Record<string, Picture>>> | undefined;
+let loaded: Promise<Readonly<Record<string, ChartDrawing>>> | undefined;
 
 /**
  * Resolves with the picture of a machine, or undefined when it has none. Rejects with
  * `ConnectionError` or `ApiError`; the next call then tries again.
  */
-export async function pictureOf(machine: string): Promise<Picture | undefined> {
+export async function pictureOf(machine: string): Promise<ChartDrawing | undefined> {
   loaded ??= load();
   try {
     return (await loaded)[machine];
@@ -50,7 +50,7 @@ export async function pictureOf(machine: string): Promise<Picture | undefined> {
   }
 }
 
-async function load(): Promise<Readonly<Record<string, Picture>>> {
+async function load(): Promise<Readonly<Record<string, ChartDrawing>>> {
   const url = `${BASE_URL}/console/${CHART_PICTURES}`;
   const response = await fetch(url).catch((error) => {
     throw new ConnectionError(url, error);

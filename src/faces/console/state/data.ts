@@ -8,7 +8,7 @@ import type { Client } from '#src/contract/client/client.ts';
 import { changesOf, isTold } from './changes.ts';
 import { place } from './route.ts';
 import { comebacks } from './server.ts';
-import { session } from './session.ts';
+import { user } from './sign-in.ts';
 import { isVisible } from './visible.ts';
 import { useWorkspaceEvents } from './workspace-events.ts';
 
@@ -22,7 +22,7 @@ export interface Data<T> {
 
 /** Returns the client of the workspace in which the user is. It exists wherever a view is shown. */
 export function useClient(): Client {
-  const client = session.value?.clientOf(place.value.workspaceId);
+  const client = user.value?.clientOf(place.value.workspaceId);
   if (client === undefined) throw new Error('Nobody has signed in.');
   return client;
 }

@@ -20,7 +20,7 @@ export interface LiveCell {
   readonly printed: readonly Output[];
 }
 
-export interface LiveNotebook {
+export interface FollowedNotebook {
   readonly order: readonly string[];
   readonly cells: ReadonlyMap<string, LiveCell>;
   /** The run in flight. */
@@ -28,15 +28,15 @@ export interface LiveNotebook {
   readonly failure: { readonly code: string; readonly message: string } | null;
 }
 
-const NOTHING: LiveNotebook = { order: [], cells: new Map(), runId: null, failure: null };
+const NOTHING: FollowedNotebook = { order: [], cells: new Map(), runId: null, failure: null };
 
 /** Returns the notebook as it is now, for as long as the component is shown. */
 export function useNotebook(id: string): {
-  readonly notebook: LiveNotebook | undefined;
+  readonly notebook: FollowedNotebook | undefined;
   readonly error: unknown;
 } {
   const client = useClient();
-  const notebook = useSignal<LiveNotebook | undefined>(undefined);
+  const notebook = useSignal<FollowedNotebook | undefined>(undefined);
   const error = useSignal<unknown>(undefined);
   useWhileSeen(
     async (signal) => {
@@ -69,7 +69,7 @@ export function useNotebook(id: string): {
   return { notebook: notebook.value, error: error.value };
 }
 
-function savedNotebook({ serialization: { cells } }: Notebook): LiveNotebook {
+function savedNotebook({ serialization: { cells } }: Notebook): FollowedNotebook {
   return {
     ...NOTHING,
     order: cells.map(({ cell_id }) => cell_id),
@@ -77,7 +77,7 @@ function savedNotebook({ serialization: { cells } }: Notebook): LiveNotebook {
   };
 }
 
-function after(before: LiveNotebook, event: NotebookStreamEvent): LiveNotebook {
+function after(before: FollowedNotebook, event: NotebookStreamEvent): FollowedNotebook {
   switch (event.type) {
     case 'session.snapshot':
       return { ...NOTHING, runId: event.data.currentRunId, failure: event.data.error };
@@ -136,6 +136,6 @@ function blank(cellId: string): LiveCell {
   };
 }
 
-function withCell(notebook: LiveNotebook, cell: LiveCell): LiveNotebook {
+function withCell(notebook: FollowedNotebook, cell: LiveCell): FollowedNotebook {
   return { ...notebook, cells: new Map(notebook.cells).set(cell.cellId, cell) };
 }

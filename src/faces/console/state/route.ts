@@ -1,7 +1,7 @@
 /** Where the user is: every view, with its filters, is a link. The part after `#` never reaches the server. */
 import { signal } from '@preact/signals';
 
-export interface Route {
+export interface ViewAddress {
   readonly workspaceId: string;
   readonly view: string;
   /** The ids after the name of the view. */
@@ -43,7 +43,7 @@ export function filterBy(changes: Filters): void {
   place.value = parsed(link);
 }
 
-function parsed(hash: string): Route {
+function parsed(hash: string): ViewAddress {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
   const [workspaceId = '', view = '', ...rest] = path.split('/').map(decoded);
   return { workspaceId, view, rest, filters: Object.fromEntries(new URLSearchParams(query)) };

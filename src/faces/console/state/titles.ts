@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { useClient } from './data.ts';
 import { place } from './route.ts';
-import { onSignOut } from './session.ts';
+import { onSignOut } from './sign-in.ts';
 import { isVisible } from './visible.ts';
 
 const MAX_TITLES = 100;

@@ -5,7 +5,7 @@ import type { Client } from '#src/contract/client/client.ts';
 import { counts, isTold, noteChanges, noteGap, noteRefusal } from './changes.ts';
 import { persistently } from './persistently.ts';
 import { place } from './route.ts';
-import { onSignOut } from './session.ts';
+import { onSignOut } from './sign-in.ts';
 import { isVisible } from './visible.ts';
 
 /** The shortest time between two reactions to changes, such as loading a list again, in milliseconds. */

@@ -1,20 +1,20 @@
-import { ActorLink } from '../parts/actor-link.tsx';
+import { LinkToActor } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Loading } from '../parts/empty.tsx';
 import { Problem } from '../parts/problem.tsx';
-import { type Column, Rows } from '../parts/rows.tsx';
+import { type RowColumn, Rows } from '../parts/rows.tsx';
 import { Age } from '../parts/time.tsx';
 import { count } from '../parts/words.ts';
 import { type TreeNode, useActorTree } from '../state/actor-tree.ts';
 import { isSession, useTitles } from '../state/titles.ts';
 
-const columns = (titleOf: (id: string) => string): readonly Column<TreeNode>[] => [
+const columns = (titleOf: (id: string) => string): readonly RowColumn<TreeNode>[] => [
   {
     title: 'Actor',
     class: 'grow',
     cell: ({ actor: { kind, id }, depth }) => (
       <span class={`within within-${depth}`}>
-        <ActorLink kind={kind} id={id} title={titleOf(id)} />
+        <LinkToActor kind={kind} id={id} title={titleOf(id)} />
       </span>
     ),
   },

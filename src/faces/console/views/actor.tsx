@@ -1,5 +1,5 @@
 import type { ActorDetail } from '#src/contract/wire/actor.ts';
-import { ActorLink } from '../parts/actor-link.tsx';
+import { LinkToActor } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { ChartPicture } from '../parts/chart-picture.tsx';
 import { Loading } from '../parts/empty.tsx';
@@ -79,7 +79,7 @@ export function ActorView({ kind, id }: { readonly kind: string; readonly id: st
               <ul class="links">
                 {value.links.map((link) => (
                   <li key={`${link.kind}/${link.id}`}>
-                    <ActorLink {...link} />
+                    <LinkToActor {...link} />
                   </li>
                 ))}
               </ul>

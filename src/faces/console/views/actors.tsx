@@ -1,11 +1,11 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Actor, ActorPage } from '#src/contract/wire/actor.ts';
-import { ActorLink } from '../parts/actor-link.tsx';
+import { LinkToActor } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Empty, Loading } from '../parts/empty.tsx';
 import { ChoiceFilter, SwitchFilter, TextFilter } from '../parts/filter.tsx';
 import { Problem } from '../parts/problem.tsx';
-import { type Column, Rows } from '../parts/rows.tsx';
+import { type RowColumn, Rows } from '../parts/rows.tsx';
 import { Age } from '../parts/time.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
 import { count, counted } from '../parts/words.ts';
@@ -45,12 +45,12 @@ function ActorTree() {
   );
 }
 
-const COLUMNS: readonly Column<Actor>[] = [
+const COLUMNS: readonly RowColumn<Actor>[] = [
   { title: 'State', class: 'state', cell: ({ path }) => <Badge state={path} /> },
   {
     title: 'Actor',
     class: 'grow',
-    cell: ({ kind, id }) => <ActorLink kind={kind} id={id} />,
+    cell: ({ kind, id }) => <LinkToActor kind={kind} id={id} />,
   },
   { title: 'For', class: 'number', cell: ({ since }) => <Age since={since} /> },
   {
@@ -61,7 +61,7 @@ const COLUMNS: readonly Column<Actor>[] = [
   {
     title: 'Has to do with',
     class: 'wide links',
-    cell: ({ links }) => links.slice(0, 2).map((link) => <ActorLink key={link.id} {...link} brief />),
+    cell: ({ links }) => links.slice(0, 2).map((link) => <LinkToActor key={link.id} {...link} brief />),
   },
 ];
 

@@ -1,9 +1,9 @@
 import type { AgentSessionSummary } from '#src/contract/wire/agent.ts';
-import { ActorLink } from '../parts/actor-link.tsx';
+import { LinkToActor } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { ListView, PAGE_ITEMS } from '../parts/list-view.tsx';
-import type { Column } from '../parts/rows.tsx';
+import type { RowColumn } from '../parts/rows.tsx';
 import { Age } from '../parts/time.tsx';
 import { here } from '../state/route.ts';
 import type { ViewProps } from '../view-props.ts';
@@ -14,7 +14,7 @@ export function Agents({ rest: [id] }: ViewProps) {
   return id === undefined ? <AgentList /> : <AgentView id={id} />;
 }
 
-const COLUMNS: readonly Column<AgentSessionSummary>[] = [
+const COLUMNS: readonly RowColumn<AgentSessionSummary>[] = [
   { title: 'Status', class: 'state', cell: ({ status }) => <Badge state={status} /> },
   {
     title: 'Conversation',
@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<AgentSessionSummary>[] = [
   {
     title: 'Notebook',
     class: 'wide links',
-    cell: ({ notebookSessionId: id }) => id !== null && <ActorLink kind="notebook-session" id={id} brief />,
+    cell: ({ notebookSessionId: id }) => id !== null && <LinkToActor kind="notebook-session" id={id} brief />,
   },
 ];
 

@@ -3,11 +3,11 @@ import { Badge } from '../parts/badge.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { TextFilter } from '../parts/filter.tsx';
 import { ListView, PAGE_ITEMS } from '../parts/list-view.tsx';
-import type { Column } from '../parts/rows.tsx';
+import type { RowColumn } from '../parts/rows.tsx';
 import { dateTime } from '../parts/words.ts';
 import { place } from '../state/route.ts';
 
-const COLUMNS: readonly Column<AuditEntry>[] = [
+const COLUMNS: readonly RowColumn<AuditEntry>[] = [
   {
     title: 'When',
     class: 'when',

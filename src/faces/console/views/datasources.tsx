@@ -7,7 +7,7 @@ import { duration } from '../parts/words.ts';
 import { useClient } from '../state/data.ts';
 
 /** The database connections of the workspace, and whether they answer. */
-export function Datasources() {
+export function DatasourcesView() {
   const client = useClient();
   const tests = useSignal<Readonly<Record<string, ConnectionTest>>>({});
   return (

@@ -50,7 +50,7 @@ function cpuOf(kernel: KernelUsage, now: KernelList, before: KernelList | undefi
 }
 
 /** The kernels of the workspace and their use of resources, the largest first. */
-export function Kernels() {
+export function KernelsView() {
   const client = useClient();
   const kernels = useKernels();
   const titleOf = useTitles((kernels.items ?? []).map(({ sessionId }) => sessionId));

@@ -1,4 +1,4 @@
-import { ActorLink } from '../parts/actor-link.tsx';
+import { LinkToActor } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Bar } from '../parts/bar.tsx';
 import { Empty, Loading } from '../parts/empty.tsx';
@@ -141,7 +141,7 @@ function Refusals() {
       <ul class="list">
         {refused.map(({ key, kind, id, event, count: times, title, advice, time }) => (
           <li key={key}>
-            <ActorLink kind={kind} id={id} title={titleOf(id)} />
+            <LinkToActor kind={kind} id={id} title={titleOf(id)} />
             <span>
               <code class="bad">{event}</code>
               {times > 1 && ` ${count(times)} times`}

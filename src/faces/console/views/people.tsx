@@ -1,13 +1,13 @@
 import type { AccessToken, Member } from '#src/contract/wire/identity.ts';
 import { Empty } from '../parts/empty.tsx';
 import { ListView, PAGE_ITEMS } from '../parts/list-view.tsx';
-import type { Column } from '../parts/rows.tsx';
+import type { RowColumn } from '../parts/rows.tsx';
 import { Age } from '../parts/time.tsx';
 import { dateTime } from '../parts/words.ts';
 import { here } from '../state/route.ts';
 import type { ViewProps } from '../view-props.ts';
 
-const MEMBERS: readonly Column<Member>[] = [
+const MEMBERS: readonly RowColumn<Member>[] = [
   {
     title: 'User',
     class: 'grow',
@@ -18,7 +18,7 @@ const MEMBERS: readonly Column<Member>[] = [
   { title: 'Member for', class: 'wide number', cell: ({ createdAt }) => <Age since={createdAt} /> },
 ];
 
-const TOKENS: readonly Column<AccessToken>[] = [
+const TOKENS: readonly RowColumn<AccessToken>[] = [
   { title: 'Token', class: 'grow', cell: ({ name }) => name },
   { title: 'User', class: 'number', cell: ({ userId }) => userId },
   { title: 'May', class: 'wide links', cell: ({ scopes }) => scopes.join(', ') },

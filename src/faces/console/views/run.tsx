@@ -1,8 +1,8 @@
 import type { CellResult, OutputPart, Run } from '#src/contract/wire/run.ts';
 import { Console } from '../output/console.tsx';
-import { Output } from '../output/output.tsx';
+import { OutputView } from '../output/output.tsx';
 import { Action } from '../parts/action.tsx';
-import { ActorLink } from '../parts/actor-link.tsx';
+import { LinkToActor } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Empty, Loading } from '../parts/empty.tsx';
 import { Facts } from '../parts/facts.tsx';
@@ -10,7 +10,7 @@ import { Problem } from '../parts/problem.tsx';
 import { Age } from '../parts/time.tsx';
 import { Took } from '../parts/took.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
-import { bytes, dateTime, duration, textOf } from '../parts/words.ts';
+import { bytes, dateTime, duration, valueText } from '../parts/words.ts';
 import { useClient, useData } from '../state/data.ts';
 import { useChangesOf } from '../state/one-actor.ts';
 import { here } from '../state/route.ts';
@@ -72,7 +72,7 @@ export function RunView({ id }: { readonly id: string }) {
           />
           <ul class="links">
             <li>
-              <ActorLink kind={`${kind}-session`} id={sessionId} />{' '}
+              <LinkToActor kind={`${kind}-session`} id={sessionId} />{' '}
               <a href={here([kind === 'notebook' ? 'sessions' : 'agents', sessionId])}>
                 {title === sessionId
                   ? `open the ${kind === 'notebook' ? 'notebook' : 'conversation'}`
@@ -123,7 +123,7 @@ function Part({ part, runId }: { readonly part: OutputPart; readonly runId: stri
           <summary>
             <code>{part.name}</code> <Badge state={part.status} />
           </summary>
-          <pre>{textOf(part.input)}</pre>
+          <pre>{valueText(part.input)}</pre>
           <pre>{part.output}</pre>
         </details>
       );
@@ -154,7 +154,7 @@ function CellResultCard({ result, runId }: { readonly result: CellResult; readon
       </header>
       <Console entries={printed} runId={runId} />
       {outputs.map((output, i) => (
-        <Output key={i} output={output} runId={runId} />
+        <OutputView key={i} output={output} runId={runId} />
       ))}
     </article>
   );

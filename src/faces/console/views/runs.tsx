@@ -2,12 +2,12 @@ import { useSignal } from '@preact/signals';
 import { ALL_RUN_STATUSES } from '#src/contract/client/runs.ts';
 import type { Run, RunCancellationResult } from '#src/contract/wire/run.ts';
 import { Action } from '../parts/action.tsx';
-import { ActorLink, Id } from '../parts/actor-link.tsx';
+import { Id, LinkToActor } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, TextFilter } from '../parts/filter.tsx';
 import { ListView, PAGE_ITEMS } from '../parts/list-view.tsx';
-import type { Column } from '../parts/rows.tsx';
+import type { RowColumn } from '../parts/rows.tsx';
 import { Took } from '../parts/took.tsx';
 import { counted } from '../parts/words.ts';
 import { useClient } from '../state/data.ts';
@@ -117,7 +117,7 @@ function RunList() {
   );
 }
 
-const COLUMNS: readonly Column<Run>[] = [
+const COLUMNS: readonly RowColumn<Run>[] = [
   {
     title: 'Status',
     class: 'state',
@@ -142,7 +142,7 @@ const COLUMNS: readonly Column<Run>[] = [
   {
     title: 'Session',
     class: 'wide links',
-    cell: ({ kind, sessionId }) => <ActorLink kind={`${kind}-session`} id={sessionId} brief />,
+    cell: ({ kind, sessionId }) => <LinkToActor kind={`${kind}-session`} id={sessionId} brief />,
   },
 ];
 

@@ -1,9 +1,9 @@
 import { Console } from '../output/console.tsx';
-import { Output } from '../output/output.tsx';
+import { OutputView } from '../output/output.tsx';
 import { Action } from '../parts/action.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Loading } from '../parts/empty.tsx';
-import { OpenPage } from '../parts/open-page.tsx';
+import { OpenPageAction } from '../parts/open-page.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { ViewHead } from '../parts/view-head.tsx';
 import { bytes, duration } from '../parts/words.ts';
@@ -32,7 +32,7 @@ export function SessionView({ id }: { readonly id: string }) {
         aside={path !== undefined && <Badge state={path} />}
         actions={
           <>
-            <OpenPage notebookId={id} />
+            <OpenPageAction notebookId={id} />
             {runId !== null && (
               <Action label="Cancel the run" isDanger run={() => client.runs.cancel(runId)} />
             )}
@@ -95,7 +95,7 @@ function NotebookCell({ sessionId, cell }: { readonly sessionId: string; readonl
       </header>
       {code !== '' && <pre class="code">{code}</pre>}
       <Console entries={printed} sessionId={sessionId} />
-      {output != null && <Output output={output} sessionId={sessionId} />}
+      {output != null && <OutputView output={output} sessionId={sessionId} />}
     </article>
   );
 }

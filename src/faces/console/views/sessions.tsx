@@ -1,11 +1,11 @@
 import type { NotebookSessionSummary } from '#src/contract/wire/lists.ts';
-import { ActorLink } from '../parts/actor-link.tsx';
+import { LinkToActor } from '../parts/actor-link.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, TextFilter } from '../parts/filter.tsx';
 import { ListView, PAGE_ITEMS } from '../parts/list-view.tsx';
-import { OpenPage } from '../parts/open-page.tsx';
-import type { Column } from '../parts/rows.tsx';
+import { OpenPageAction } from '../parts/open-page.tsx';
+import type { RowColumn } from '../parts/rows.tsx';
 import { Age } from '../parts/time.tsx';
 import { here, place } from '../state/route.ts';
 import type { ViewProps } from '../view-props.ts';
@@ -18,7 +18,7 @@ export function Sessions({ rest: [id] }: ViewProps) {
   return id === undefined ? <SessionList /> : <SessionView id={id} />;
 }
 
-const COLUMNS: readonly Column<NotebookSessionSummary>[] = [
+const COLUMNS: readonly RowColumn<NotebookSessionSummary>[] = [
   { title: 'Status', class: 'state', cell: ({ status }) => <Badge state={status} /> },
   {
     title: 'Notebook',
@@ -31,12 +31,12 @@ const COLUMNS: readonly Column<NotebookSessionSummary>[] = [
     title: 'Environment',
     class: 'wide links',
     cell: ({ environmentId }) =>
-      environmentId !== null && <ActorLink kind="environment" id={environmentId} brief />,
+      environmentId !== null && <LinkToActor kind="environment" id={environmentId} brief />,
   },
   {
     title: 'Page',
     class: 'number',
-    cell: ({ notebookId }) => <OpenPage key={notebookId} notebookId={notebookId} />,
+    cell: ({ notebookId }) => <OpenPageAction key={notebookId} notebookId={notebookId} />,
   },
 ];
 

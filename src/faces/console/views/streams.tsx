@@ -28,7 +28,7 @@ interface Told {
 }
 
 /** The events of one session, or of all actors of the workspace, as they happen. */
-export function Streams({ rest: [id] }: ViewProps) {
+export function StreamsView({ rest: [id] }: ViewProps) {
   const client = useClient();
   const events = useSignal<readonly Told[]>([]);
   const error = useSignal<unknown>(undefined);

@@ -7,11 +7,11 @@ import { signal } from '@preact/signals';
 import { ApiError } from '#src/contract/client/api-error.ts';
 import { type Client, createClient } from '#src/contract/client/client.ts';
 import type { OwnAccount, OwnWorkspace } from '#src/contract/wire/identity.ts';
-import { signOut as endBrowserSession } from '../home/account.ts';
+import { endSignIn } from '../home/account.ts';
 import { BASE_URL, request } from './server.ts';
 
-export interface Session {
-  /** Whether the session belongs to a browser, with its secret in a cookie, and not to an access token. */
+export interface SignIn {
+  /** Whether it belongs to the browser, with its secret in a cookie, and not to an access token. */
   readonly isOfBrowser: boolean;
   readonly account: OwnAccount;
   readonly workspaces: readonly OwnWorkspace[];
@@ -21,7 +21,7 @@ export interface Session {
 const KEY = 'troupe.token';
 
 /** Undefined until somebody has signed in. */
-export const session = signal<Session | undefined>(undefined);
+export const user = signal<SignIn | undefined>(undefined);
 /** Further state to forget when the user signs out, because the next user may have fewer rights. */
 const forgetters: (() => void)[] = [];
 
@@ -32,7 +32,7 @@ export function onSignOut(forget: () => void): void {
 
 /** Whether the server is being asked whether the token of this tab is still good. */
 export const isResuming = signal(false);
-/** The reason why the last session ended, shown on the page for signing in. */
+/** The reason why the last sign-in ended, shown on the page for signing in. */
 export const endedBecause = signal<string | undefined>(undefined);
 
 /**
@@ -43,7 +43,7 @@ export async function signIn(token: string, options: { readonly remember: boolea
   if (options.remember) sessionStorage.setItem(KEY, token);
 }
 
-/** Begins a session with a token, or without one with the session of the browser. */
+/** Signs in with a token, or without one with the sign-in of the browser. */
 async function begin(token: string | undefined): Promise<void> {
   const send = watchedFetch(token);
   const create = (workspaceId?: string) =>
@@ -56,11 +56,11 @@ async function begin(token: string | undefined): Promise<void> {
     return client;
   };
   endedBecause.value = undefined;
-  session.value = { isOfBrowser: token === undefined, account, workspaces: account.workspaces, clientOf };
+  user.value = { isOfBrowser: token === undefined, account, workspaces: account.workspaces, clientOf };
 }
 
 /**
- * Signs in with the token of this tab if there is one, and otherwise with the session of the browser. Resolves when that has succeeded
+ * Signs in with the token of this tab if there is one, and otherwise with the sign-in of the browser. Resolves when that has succeeded
  * or failed.
  */
 export async function resume(): Promise<void> {
@@ -79,11 +79,11 @@ export async function resume(): Promise<void> {
 }
 
 /**
- * Signs out. Ends the session of the browser and goes to the page that says so, or forgets the
+ * Signs out. Ends the sign-in of the browser and goes to the page that says so, or forgets the
  * token. Rejects with `ApiError`.
  */
 export async function signOut(): Promise<void> {
-  if (session.peek()?.isOfBrowser === true) await endBrowserSession();
+  if (user.peek()?.isOfBrowser === true) await endSignIn();
   else forget();
 }
 
@@ -91,17 +91,16 @@ export async function signOut(): Promise<void> {
 function forget(because?: string): void {
   sessionStorage.removeItem(KEY);
   endedBecause.value = because;
-  session.value = undefined;
+  user.value = undefined;
   for (const forgetMore of forgetters) forgetMore();
 }
 
-/** Ends the session when the server no longer accepts its token. */
+/** Forgets the user when the server no longer accepts the token. */
 function watchedFetch(token: string | undefined): typeof fetch {
   return async (input, init) => {
     const response = await request(input, init);
     const sent = new Headers(init?.headers).get('authorization');
-    const isCurrent =
-      session.peek() !== undefined && sent === (token === undefined ? null : `Bearer ${token}`);
+    const isCurrent = user.peek() !== undefined && sent === (token === undefined ? null : `Bearer ${token}`);
     if (response.status === 401 && isCurrent)
       forget(
         token === undefined

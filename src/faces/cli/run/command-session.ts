@@ -8,7 +8,7 @@ import type { Interruption } from './interruption.ts';
 import type { ServerReturn } from './server-return.ts';
 
 /** A ready session. */
-export interface LiveSession {
+export interface CommandSession {
   readonly session: NotebookSession;
   /** Whether this command opened the session, and therefore closes it. */
   readonly isNew: boolean;
@@ -55,7 +55,7 @@ export interface LiveSessionOptions {
  * Returns the session when it is ready. Rejects, with nothing left open, when its kernel cannot start, and with `SessionTaken` when the
  * notebook has a session that cannot be used.
  */
-export async function openLiveSession(options: LiveSessionOptions): Promise<LiveSession> {
+export async function openLiveSession(options: LiveSessionOptions): Promise<CommandSession> {
   const { client, notebookId, arguments: words, interruption, server } = options;
   const waiting = { signal: interruption.stop, startup: ({ text }: Startup) => options.waitsFor(text) };
   const present = await openSessionOf(client, notebookId, interruption.stop);
