@@ -14,7 +14,7 @@ import {
   placeParameters,
 } from '#src/datasource/query/placeholders.ts';
 import { isReading } from '#src/datasource/query/statements.ts';
-import { FoldedText, TerminalText, safeLine, safeText } from '#src/faces/cli/safe-text.ts';
+import { FoldedText, safeLine, safeText, TerminalText } from '#src/faces/cli/safe-text.ts';
 import { requireJson } from '#src/http/edge/request-head.ts';
 import { isKnown } from '#src/http/reply/entity-tag.ts';
 import { fileStem } from '#src/notebook/saved/file-stem.ts';

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
 import type { Run } from '#src/contract/wire/run.ts';
 import { RunScreen } from '#src/faces/cli/run/run-screen.ts';
-import { TerminalText, safeText } from '#src/faces/cli/safe-text.ts';
+import { safeText, TerminalText } from '#src/faces/cli/safe-text.ts';
 import { outputText, type ShowOptions } from '#src/faces/cli/show/output.ts';
 import { cutTo } from '#src/faces/cli/show/width.ts';
 import { styleOf } from '#src/faces/cli/style.ts';

@@ -31,7 +31,7 @@ export const auth: Auth = {
   authenticateSession() {
     throw new AppError('unauthenticated', 'There are no sessions.');
   },
-  identifySession() {
+  identifySignIn() {
     throw new AppError('unauthenticated', 'There are no sessions.');
   },
   authorize(_, action) {

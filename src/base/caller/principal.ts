@@ -42,7 +42,7 @@ export interface Auth {
   /** Returns the caller for the secret in the cookie of a browser's session. Throws as `authenticate` does. */
   authenticateSession(secret: string, workspaceHeader: string): Principal;
   /** Returns the holder of a browser's session. Throws `unauthenticated`. */
-  identifySession(secret: string): TokenHolder;
+  identifySignIn(secret: string): TokenHolder;
   /** Throws `missing_scope` or `role_too_low` when the caller may not do this. */
   authorize(principal: Principal, action: string): void;
   /** Returns the requirements of an action; `undefined` for an unknown action, which keeps the server from starting. */

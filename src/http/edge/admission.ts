@@ -45,7 +45,7 @@ import {
   requireSoundFraming,
 } from './request-head.ts';
 import { findHome, homeParamOf } from './request-home.ts';
-import { sessionOf } from './session-cookie.ts';
+import { signInSecretOf } from './sign-in-cookie.ts';
 import { type Check, createCheck } from './violations.ts';
 
 const NONE: Readonly<Record<string, string>> = Object.freeze({});
@@ -236,7 +236,7 @@ export function admitRequest(
     try {
       const session = authorization === '' ? sessionFor(context, prepared, request, req) : undefined;
       request.holder =
-        session === undefined ? context.auth.identify(authorization) : context.auth.identifySession(session);
+        session === undefined ? context.auth.identify(authorization) : context.auth.identifySignIn(session);
     } catch (error) {
       throw guessCounted(error, context, res, req, authorization);
     }
@@ -343,7 +343,7 @@ function sessionFor(
   req: WireRequest,
 ): string | undefined {
   if (route.tokensOnly === true) return undefined;
-  const session = sessionOf(req, publicUrl, isMutation);
+  const session = signInSecretOf(req, publicUrl, isMutation);
   if (session !== undefined && route.secretAnswer === true) request.credential = session;
   return session;
 }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { VERSION } from '#src/base/install/version.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
-import { cookieIn, cookieNameOf, SESSION_COOKIE } from '../edge/session-cookie.ts';
+import { cookieIn, cookieNameOf, SIGN_IN_COOKIE } from '../edge/sign-in-cookie.ts';
 import { TAGS } from '../openapi/tags.ts';
 import { pageHandling } from '../page-files.ts';
 import { raw } from '../reply/reply.ts';
@@ -35,7 +35,7 @@ export function landingPageRoutes(
       summary: 'Open the list of notebooks in a browser',
       handle(request) {
         const { host, cookie, accept, 'x-forwarded-proto': forwardedProto } = request.headers;
-        const name = cookieNameOf(SESSION_COOKIE, { host, forwardedProto }, publicUrl);
+        const name = cookieNameOf(SIGN_IN_COOKIE, { host, forwardedProto }, publicUrl);
         if (isSession(cookieIn(cookie, name) ?? '')) return home.handle(request);
         if (!accept.includes('text/html')) return describe();
         return { kind: 'empty', status: 303, headers: { location: 'sign-in' } };

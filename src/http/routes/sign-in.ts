@@ -3,11 +3,11 @@ import { AppError, notFound } from '#src/base/errors/errors.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import { networkOf } from '#src/base/net/ip-address.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
-import type { BrowserSessions } from '#src/people/auth/browser-sessions.ts';
+import type { BrowserSignIns } from '#src/people/auth/browser-sign-ins.ts';
 import type { ProviderSignIn } from '#src/people/auth/provider/provider-sign-in.ts';
 import { AuthThrottle } from '../edge/auth-throttle.ts';
 import { publicOriginOf } from '../edge/origin.ts';
-import { ATTEMPT_COOKIE, cookieIn, cookieNameOf, SESSION_COOKIE, setCookie } from '../edge/session-cookie.ts';
+import { ATTEMPT_COOKIE, cookieIn, cookieNameOf, SIGN_IN_COOKIE, setCookie } from '../edge/sign-in-cookie.ts';
 import { pageHandling } from '../page-files.ts';
 import { type EmptyReply, json, ok } from '../reply/reply.ts';
 import { type AnyRouteRequest, defineRoute, type Route } from '../route.ts';
@@ -15,7 +15,7 @@ import type { BrowserRoutesContext } from './browser-routes-context.ts';
 import { PAGE_POLICY } from './console.ts';
 
 /**
- * The part of the routes that begin and end sessions. Their answers are meant for one browser, so
+ * The part of the routes that begin and end sign-ins. Their answers are meant for one browser, so
  * an idempotency key does not repeat them.
  */
 const COMMON = {
@@ -39,7 +39,7 @@ const BROWSER_STEP = {
 /** Signing in and out with a browser. Without a `provider` nobody signs in with an identity provider. */
 export function signInRoutes(
   { files, audit, publicUrl, log, workers }: BrowserRoutesContext,
-  sessions: BrowserSessions,
+  signIns: BrowserSignIns,
   provider: ProviderSignIn | undefined,
 ): readonly Route[] {
   const throttle = new AuthThrottle(undefined, workers);
@@ -54,20 +54,20 @@ export function signInRoutes(
     { userId, tokenId }: TokenHolder,
     { remoteAddress, requestId }: Pick<AnyRouteRequest, 'remoteAddress' | 'requestId'>,
   ) => {
-    for (const workspaceId of sessions.workspacesOf({ userId, tokenId })) {
+    for (const workspaceId of signIns.workspacesOf({ userId, tokenId })) {
       const principal = { workspaceId: workspaceId as WorkspaceId, userId, tokenId };
       audit.note({ principal, address: remoteAddress, requestId }, { action, target, outcome: 'done' });
     }
   };
   /**
-   * Returns the part of a route that ends the sessions that `end` chooses, and records that as this
+   * Returns the part of a route that ends the sign-ins that `end` chooses, and records that as this
    * action.
    */
   const ending = (action: string, end: (holder: TokenHolder) => void) => ({
     // This worker carries out the request, and finds the address at the provider before the shared
     // turn.
     prepare(request: EndingRequest) {
-      if (provider === undefined || !sessions.isOfPerson(request.holder)) return undefined;
+      if (provider === undefined || !signIns.isOfPerson(request.holder)) return undefined;
       return provider.signOutUrl(request.holder.userId, `${baseOf(request.headers)}/sign-in`).then((url) => {
         addresses.set(request, url);
       });
@@ -76,7 +76,7 @@ export function signInRoutes(
       const { holder, headers, remoteAddress, requestId } = request;
       note(action, holder.tokenId, holder, { remoteAddress, requestId });
       end(holder);
-      const forget = { 'set-cookie': cookie(headers, SESSION_COOKIE, '', 0) };
+      const forget = { 'set-cookie': cookie(headers, SIGN_IN_COOKIE, '', 0) };
       return json(200, { next: addresses.get(request) ?? null }, forget);
     },
   });
@@ -139,7 +139,7 @@ export function signInRoutes(
                 { remoteAddress, requestId },
               ),
           );
-          const session = cookie(headers, SESSION_COOKIE, secret.reveal(), sessions.maxS);
+          const session = cookie(headers, SIGN_IN_COOKIE, secret.reveal(), signIns.maxS);
           return redirect(destinationOf(attempt.to, baseOf(headers)), { 'set-cookie': session, ...forget });
         } catch (error) {
           const { name, because }: { name?: unknown; because?: unknown } = Object(error);
@@ -165,12 +165,12 @@ export function signInRoutes(
       tokensOnly: true,
       errors: ['no_workspace'],
       handle({ holder, headers, remoteAddress, requestId }) {
-        const { id, secret } = sessions.begin(holder);
+        const { id, secret } = signIns.begin(holder);
         note('sign-in', id, holder, { remoteAddress, requestId });
         return {
           kind: 'empty',
           status: 204,
-          headers: { 'set-cookie': cookie(headers, SESSION_COOKIE, secret.reveal(), sessions.maxS) },
+          headers: { 'set-cookie': cookie(headers, SIGN_IN_COOKIE, secret.reveal(), signIns.maxS) },
         };
       },
     }),
@@ -179,14 +179,14 @@ export function signInRoutes(
       ...COMMON,
       summary: 'End the session of a browser',
       whileFull: true,
-      ...ending('sign-out', (holder) => sessions.end(holder)),
+      ...ending('sign-out', (holder) => signIns.end(holder)),
     }),
     defineRoute({
       ...OPERATIONS.signOutEverywhere,
       ...COMMON,
       summary: 'End all sessions of the user in browsers',
       whileFull: true,
-      ...ending('sign-out-everywhere', (holder) => sessions.endAll(holder)),
+      ...ending('sign-out-everywhere', (holder) => signIns.endAll(holder)),
     }),
   ];
 
@@ -206,7 +206,7 @@ export function signInRoutes(
 
 type Headers = Readonly<Record<string, string>>;
 
-/** A request that ends sessions. */
+/** A request that ends sign-ins. */
 interface EndingRequest extends Pick<AnyRouteRequest, 'remoteAddress' | 'requestId' | 'headers'> {
   readonly holder: TokenHolder;
 }

@@ -87,7 +87,7 @@ export class Authenticator implements Auth {
   }
 
   /** See `Auth`. */
-  identifySession(secret: string): TokenHolder {
+  identifySignIn(secret: string): TokenHolder {
     const digest = sessionDigest(secret);
     if (digest === undefined) throw unauthenticated();
     const holder = this.#holder(hashOfDigest(digest));

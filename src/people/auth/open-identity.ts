@@ -9,7 +9,7 @@ import type { Limits } from '#storage/records/workspace-limits.ts';
 import type { Removals } from '#storage/removals.ts';
 import { Authenticator } from './authenticator.ts';
 import { type Bootstrapped, bootstrap } from './bootstrap.ts';
-import { BrowserSessions } from './browser-sessions.ts';
+import { BrowserSignIns } from './browser-sign-ins.ts';
 import { CommandLineSignIns } from './command-line-sign-ins.ts';
 import { EventTickets } from './event-tickets.ts';
 import { ExpiryAlarm } from './expiry-alarm.ts';
@@ -37,7 +37,7 @@ export interface IdentityPlane {
   openDeletion(removals: Removals, occupants: WorkspaceOccupants): WorkspaceDeletion;
   readonly tokens: AccessTokens;
   readonly ownAccounts: OwnAccounts;
-  readonly sessions: BrowserSessions;
+  readonly signIns: BrowserSignIns;
   readonly commandLines: CommandLineSignIns;
   /**
    * Begins to check people at the identity provider, and returns the object for signing in with it; undefined when the settings
@@ -82,7 +82,7 @@ export async function openIdentity(context: IdentityContext, dataDir: string): P
   const authenticator = new Authenticator(identity);
   const workspaces = new Workspaces(identity);
   const members = new Members(identity);
-  const sessions = new BrowserSessions(identity, config);
+  const signIns = new BrowserSignIns(identity, config);
   const tokens = new AccessTokens(identity, config.tokenMaxAgeDays);
   return {
     authenticator,
@@ -94,14 +94,14 @@ export async function openIdentity(context: IdentityContext, dataDir: string): P
     tokens,
     commandLines: new CommandLineSignIns(identity, authenticator, tokens),
     ownAccounts: new OwnAccounts(identity),
-    sessions,
+    signIns,
     openProvider(settings, vault, keys, stack) {
       const provider = IdentityProvider.of(settings);
       if (provider === undefined) return undefined;
       const accounts = new ProviderAccounts({ identity, members, vault, settings });
       const parts = { identity, provider, accounts };
       stack.use(new ProviderChecks(parts, context));
-      return new ProviderSignIn(parts, sessions, keys);
+      return new ProviderSignIn(parts, signIns, keys);
     },
     tickets: new EventTickets(authenticator),
     bootstrapped,

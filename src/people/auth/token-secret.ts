@@ -32,7 +32,7 @@ export function hashOfDigest(digest: string): string {
 }
 
 /** Returns a new secret of a browser's session: `trs_` and 256 random bits. */
-export function newSessionSecret(): Secret {
+export function newSignInSecret(): Secret {
   return new Secret(`trs_${randomBytes(RANDOM_BYTES).toString('base64url')}`);
 }
 
@@ -47,7 +47,7 @@ export function sessionDigest(secret: string): string | undefined {
 }
 
 /** Returns the hash that is stored for the secret of a session; undefined as `sessionDigest` does. */
-export function sessionHash(secret: string): string | undefined {
+export function signInHash(secret: string): string | undefined {
   const digest = sessionDigest(secret);
   return digest && hashOfDigest(digest);
 }

@@ -47,7 +47,7 @@ export function mountRoutes(opened: Opened): readonly Route[] {
 /** Returns whether a secret belongs to a session in a browser. */
 function isSession(authenticator: IdentityPlane['authenticator'], secret: string): boolean {
   try {
-    authenticator.identifySession(secret);
+    authenticator.identifySignIn(secret);
     return true;
   } catch (error) {
     if (error instanceof AppError) return false;

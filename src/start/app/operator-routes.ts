@@ -23,7 +23,7 @@ export function operatorRoutes(
     ...nodeRoutes(operation.control),
     ...retentionRoutes(upkeep.retention),
     ...consoleRoutes(browsers.files),
-    ...signInRoutes(browsers, identity.sessions, planes.provider),
+    ...signInRoutes(browsers, identity.signIns, planes.provider),
     ...commandLineSignInRoutes(browsers, identity.commandLines),
     ...apiPageRoutes(new PageFiles('docs')),
   ];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { BrowserSessions } from '#src/people/auth/browser-sessions.ts';
+import type { BrowserSignIns } from '#src/people/auth/browser-sign-ins.ts';
 import type { IdentityProvider } from '#src/people/auth/provider/identity-provider.ts';
 import type { ProviderContext } from '#src/people/auth/provider/provider-context.ts';
 import { ProviderSignIn } from '#src/people/auth/provider/provider-sign-in.ts';
@@ -19,7 +19,7 @@ test('answers from one address leave places at the identity provider for answers
     },
   };
   const parts = testContext<ProviderContext>({ provider, identity: {}, accounts: {} });
-  const signIn = new ProviderSignIn(parts, {} as BrowserSessions, () => ({ active: 'k1', keys: new Map() }));
+  const signIn = new ProviderSignIn(parts, {} as BrowserSignIns, () => ({ active: 'k1', keys: new Map() }));
   const answer = (client: string) =>
     signIn.complete(new URL(`#${client}`, CALLBACK), ATTEMPT, client, () => undefined);
   let refused = 0;

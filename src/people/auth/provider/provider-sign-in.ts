@@ -2,7 +2,7 @@
 
 import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
 import type { UserId } from '#src/base/ids.ts';
-import type { BegunSession, BrowserSessions } from '../browser-sessions.ts';
+import type { BegunBrowserSignIn, BrowserSignIns } from '../browser-sign-ins.ts';
 import type { PageKeys } from '../page-tokens.ts';
 import type { SignInAttempt } from './identity-provider.ts';
 import type { ProviderContext } from './provider-context.ts';
@@ -22,14 +22,14 @@ const PLACES = {
 
 export class ProviderSignIn {
   readonly #parts: ProviderContext;
-  readonly #sessions: BrowserSessions;
+  readonly #signIns: BrowserSignIns;
   readonly #places = new FairSemaphore(PLACES);
   readonly #attempts: SignInAttempts;
 
   /** `keys` returns the keys of the server, with which attempts are sealed. */
-  constructor(parts: ProviderContext, sessions: BrowserSessions, keys: (keyId?: string) => PageKeys) {
+  constructor(parts: ProviderContext, signIns: BrowserSignIns, keys: (keyId?: string) => PageKeys) {
     this.#parts = parts;
-    this.#sessions = sessions;
+    this.#signIns = signIns;
     this.#attempts = new SignInAttempts(keys);
   }
 
@@ -63,16 +63,16 @@ export class ProviderSignIn {
     callback: URL,
     attempt: SignInAttempt,
     client: string,
-    note: (userId: UserId, session: BegunSession) => void,
-  ): Promise<BegunSession> {
+    note: (userId: UserId, session: BegunBrowserSignIn) => void,
+  ): Promise<BegunBrowserSignIn> {
     const { identity, provider, accounts } = this.#parts;
-    const sessions = this.#sessions;
+    const signIns = this.#signIns;
     const person = await this.#places.pass(client, () => provider.complete(callback, attempt));
-    const begun = await new Promise<BegunSession | Error>((resolve) => {
+    const begun = await new Promise<BegunBrowserSignIn | Error>((resolve) => {
       identity.store.decide(() => {
         try {
           const userId = accounts.admit(provider.issuer, person);
-          const session = sessions.beginForPerson(userId);
+          const session = signIns.beginForPerson(userId);
           note(userId, session);
           resolve(session);
         } catch (error) {

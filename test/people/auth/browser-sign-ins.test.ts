@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import type { TokenId } from '#src/base/ids.ts';
 import { MAX_UNCHECKED_MS } from '#src/people/auth/authenticator.ts';
-import { BrowserSessions, MAX_SESSIONS_PER_USER } from '#src/people/auth/browser-sessions.ts';
+import { BrowserSignIns, MAX_SESSIONS_PER_USER } from '#src/people/auth/browser-sign-ins.ts';
 import { claimIn } from '#src/people/auth/provider/identity-provider.ts';
 import { rolesOf } from '#src/people/auth/provider/provider-accounts.ts';
 import { SYSTEM } from '#storage/keys.ts';
@@ -19,7 +19,7 @@ const MAX_S = 3600;
 
 async function openSessions(t: TestContext) {
   const fixture = await openIdentity(t);
-  const sessions = new BrowserSessions(fixture.identity, { signInIdleS: IDLE_S, signInMaxS: MAX_S });
+  const sessions = new BrowserSignIns(fixture.identity, { signInIdleS: IDLE_S, signInMaxS: MAX_S });
   const { authenticator } = fixture;
   const begin = (token = BOOTSTRAP_TOKEN) => {
     const { id, secret } = sessions.begin(authenticator.identify(`Bearer ${token}`));
@@ -37,7 +37,7 @@ test('a session has the user, the role and the scopes of the token with which it
   const viewer = join('vera', 'viewer', ['workspaceRuntime:connect']);
   const theirs = begin(viewer.token === undefined ? '' : viewer.secret);
   assert.deepEqual(enter(theirs.secret), { ...viewer.principal, tokenId: theirs.id });
-  assert.equal(authenticator.identifySession(theirs.secret).isBound, true);
+  assert.equal(authenticator.identifySignIn(theirs.secret).isBound, true);
 });
 
 test("only a hash of a session's secret is stored; a session is not accepted as an access token, nor a token as a session", async (t) => {
@@ -62,7 +62,7 @@ test("only a hash of a session's secret is stored; a session is not accepted as 
     'unauthenticated',
   );
   assert.equal(
-    refusalOf(() => authenticator.identifySession('')),
+    refusalOf(() => authenticator.identifySignIn('')),
     'unauthenticated',
   );
 });
@@ -83,7 +83,7 @@ test('a session ends after its idle time, which each use starts again', async (t
     'unauthenticated',
   );
   assert.equal(
-    refusalOf(() => authenticator.identifySession(secret)),
+    refusalOf(() => authenticator.identifySignIn(secret)),
     'unauthenticated',
   );
   assert.ok(id.startsWith('tok_'));
@@ -170,7 +170,7 @@ test('a session ends when its user is removed from the workspace of its token, o
 test('a session that its user ends is refused at once, and a token cannot be ended in this way', async (t) => {
   const { begin, enter, sessions, authenticator, store } = await openSessions(t);
   const { id, secret } = begin();
-  sessions.end(authenticator.identifySession(secret));
+  sessions.end(authenticator.identifySignIn(secret));
   assert.equal(
     refusalOf(() => enter(secret)),
     'unauthenticated',
@@ -191,13 +191,11 @@ test('a session cannot begin another session', async (t) => {
   const { begin, sessions, authenticator } = await openSessions(t);
   const { secret } = begin();
   assert.equal(
-    refusalOf(() => sessions.begin(authenticator.identifySession(secret))),
+    refusalOf(() => sessions.begin(authenticator.identifySignIn(secret))),
     'invalid_request',
   );
   assert.equal(
-    refusalOf(() =>
-      sessions.begin({ ...authenticator.identifySession(secret), tokenId: 'tok_0' as TokenId }),
-    ),
+    refusalOf(() => sessions.begin({ ...authenticator.identifySignIn(secret), tokenId: 'tok_0' as TokenId })),
     'unauthenticated',
   );
 });

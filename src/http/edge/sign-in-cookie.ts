@@ -1,5 +1,5 @@
 /**
- * The cookie of a browser's session. Cookies of one host are shared by all of its ports, so its name contains the port: several
+ * The cookie of a browser's sign-in. Cookies of one host are shared by all of its ports, so its name contains the port: several
  * servers on one machine do not sign each other out.
  */
 import { AppError } from '#src/base/errors/errors.ts';
@@ -58,14 +58,14 @@ export function cookieIn(header: string, name: string): string | undefined {
 /** The cookie of an attempt to sign in with the identity provider. */
 export const ATTEMPT_COOKIE = 'troupe-sign-in';
 
-export const SESSION_COOKIE = 'troupe-session';
+export const SIGN_IN_COOKIE = 'troupe-session';
 
 /**
- * Returns the secret of the session whose cookie a request has; undefined without one. Throws `cross_origin` when a page of another
+ * Returns the secret of the sign-in whose cookie a request has; undefined without one. Throws `cross_origin` when a page of another
  * origin sends the request. A browser adds the cookie to requests of other pages of the same site as well, such as those of another
  * port, so a request that changes something has to say where it comes from.
  */
-export function sessionOf(
+export function signInSecretOf(
   req: WireRequest,
   publicUrl: string | undefined,
   isMutation: boolean,
@@ -73,7 +73,7 @@ export function sessionOf(
   const cookies = req.getHeader('cookie');
   if (cookies === '') return undefined;
   const [host, forwardedProto] = [req.getHeader('host'), req.getHeader('x-forwarded-proto')];
-  const secret = cookieIn(cookies, cookieNameOf(SESSION_COOKIE, { host, forwardedProto }, publicUrl));
+  const secret = cookieIn(cookies, cookieNameOf(SIGN_IN_COOKIE, { host, forwardedProto }, publicUrl));
   if (secret === undefined || secret === '') return undefined;
   const [origin, fetchSite] = [req.getHeader('origin'), req.getHeader('sec-fetch-site')];
   if (isMutation && origin === '' && fetchSite === '')

@@ -22,10 +22,10 @@ import {
 } from '#storage/records/identity.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { Identity } from './identity.ts';
-import { newSessionSecret, sessionHash } from './token-secret.ts';
+import { newSignInSecret, signInHash } from './token-secret.ts';
 import { removeToken } from './tokens.ts';
 
-/** The most sessions of a user; another one ends the oldest. */
+/** The most sign-ins of a user; another one ends the oldest. */
 export const MAX_SESSIONS_PER_USER = 50;
 
 /** The scopes of people who sign in with the identity provider: all scopes for a workspace. */
@@ -34,30 +34,30 @@ const PERSON_SCOPES: readonly Scope[] = ['workspaceRuntime:connect', 'datasource
 /** The start and the end of a session are noted in the audit of at most this many workspaces of the user. */
 const MAX_NOTED_WORKSPACES = 20;
 
-/** The lifetimes of sessions, in seconds. */
-export interface SessionLifetimes {
-  /** A session ends after this time without use. */
+/** The lifetimes of sign-ins, in seconds. */
+export interface SignInLifetimes {
+  /** A sign-in ends after this time without use. */
   readonly signInIdleS: number;
-  /** Every session ends this long after its start. */
+  /** Every sign-in ends this long after its start. */
   readonly signInMaxS: number;
 }
 
-/** A session that has begun. */
-export interface BegunSession {
+/** A sign-in that has begun. */
+export interface BegunBrowserSignIn {
   readonly id: TokenId;
   readonly secret: Secret;
 }
 
-export class BrowserSessions {
+export class BrowserSignIns {
   readonly #identity: Identity;
-  readonly #lifetimes: SessionLifetimes;
+  readonly #lifetimes: SignInLifetimes;
 
-  constructor(identity: Identity, lifetimes: SessionLifetimes) {
+  constructor(identity: Identity, lifetimes: SignInLifetimes) {
     this.#identity = identity;
     this.#lifetimes = lifetimes;
   }
 
-  /** The longest duration of a session, in seconds. */
+  /** The longest duration of a sign-in, in seconds. */
   get maxS(): number {
     return this.#lifetimes.signInMaxS;
   }
@@ -67,7 +67,7 @@ export class BrowserSessions {
    * holder of a session. Throws `no_workspace` when the user is not a member of any workspace that the token can
    * enter.
    */
-  begin({ tokenId, userId }: TokenHolder): BegunSession {
+  begin({ tokenId, userId }: TokenHolder): BegunBrowserSignIn {
     const { store } = this.#identity;
     const token = store.get(accessTokenRecords, SYSTEM, tokenId);
     if (token === undefined) throw new AppError('unauthenticated', 'The access token was revoked.');
@@ -78,8 +78,8 @@ export class BrowserSessions {
     return this.#put(userId, token.workspaceId, token.scopes, tokenId);
   }
 
-  /** Begins a session for a person of the identity provider, in every workspace of the user. Call it in a shared turn. */
-  beginForPerson(userId: UserId): BegunSession {
+  /** Begins a sign-in for a person of the identity provider, in every workspace of the user. Call it in a shared turn. */
+  beginForPerson(userId: UserId): BegunBrowserSignIn {
     return this.#put(userId, null, PERSON_SCOPES, null);
   }
 
@@ -88,10 +88,10 @@ export class BrowserSessions {
     workspaceId: string | null,
     scopes: readonly Scope[],
     signedInWith: TokenId | null,
-  ): BegunSession {
+  ): BegunBrowserSignIn {
     const { signInIdleS, signInMaxS } = this.#lifetimes;
-    const secret = newSessionSecret();
-    const hash = sessionHash(secret.reveal())!;
+    const secret = newSignInSecret();
+    const hash = signInHash(secret.reveal())!;
     const id = newId<TokenId>('token');
     const nowMs = this.#identity.nowMs();
     this.#identity.write((tx) => {
@@ -120,7 +120,7 @@ export class BrowserSessions {
     return this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId)?.session?.signedInWith === null;
   }
 
-  /** Ends the holder's session at once. Throws `invalid_request` for the holder of an access token. */
+  /** Ends the holder's sign-in at once. Throws `invalid_request` for the holder of an access token. */
   end({ tokenId }: TokenHolder): void {
     const record = this.#identity.store.get(accessTokenRecords, SYSTEM, tokenId);
     if (record === undefined) return;
@@ -148,7 +148,7 @@ export class BrowserSessions {
     });
   }
 
-  /** Returns the ids of the first workspaces that a caller can enter, in which the audit notes the start and end of sessions. */
+  /** Returns the ids of the first workspaces that a caller can enter, in which the audit notes the start and end of sign-ins. */
   workspacesOf({ tokenId, userId }: Pick<TokenHolder, 'tokenId' | 'userId'>): string[] {
     const { store } = this.#identity;
     const bound = store.get(accessTokenRecords, SYSTEM, tokenId)?.workspaceId ?? null;
@@ -157,7 +157,7 @@ export class BrowserSessions {
       .slice(0, MAX_NOTED_WORKSPACES);
   }
 
-  /** Removes the user's expired sessions, and the oldest ones beyond the limit. */
+  /** Removes the user's expired sign-ins, and the oldest ones beyond the limit. */
   #prune(tx: Transaction, userId: string): void {
     const { store } = this.#identity;
     const nowMs = this.#identity.nowMs();
