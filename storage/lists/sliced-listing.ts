@@ -22,16 +22,20 @@ export interface SlicedList<R, T> extends Omit<PageShape<R, T>, 'limit'> {
 }
 
 /**
- * Resolves with a page. The first step is made within the call, and most pages need only this step. A page that needs
- * more steps is read in slices, and resolves once everything in it is on disk.
+ * Resolves with a page once everything in it is on disk, because its caller may no longer be observed (`Store.observe`). The first step
+ * is made within the call, and most pages need only this step. A page that needs more steps is read in slices.
  */
 export async function slicedListing<R, T>(
-  store: Pick<Store, 'durable'>,
+  store: Pick<Store, 'durable' | 'observe'>,
   { page: { after, limit, signal }, workspaceId, entriesAfter, ...shape }: SlicedList<R, T>,
 ): Promise<Listing<T>> {
   const page = new PageBuilder({ ...shape, limit }, after);
   const takeStep = () => page.take(entriesAfter(page.last), performance.now() + STEP_MS);
-  if (takeStep()) return page.listing;
+  const { result: isWhole, uncommitted } = store.observe(takeStep);
+  if (isWhole) {
+    if (uncommitted !== undefined) await uncommitted;
+    return page.listing;
+  }
   await inSlices(
     steps(() => signal?.aborted === true || takeStep()),
     workspaceId,
@@ -54,7 +58,7 @@ const COMMA = Buffer.from(',');
  * large ends early.
  */
 export async function slicedJsonPage<R>(
-  store: Pick<Store, 'durable'>,
+  store: Pick<Store, 'durable' | 'observe'>,
   list: SlicedList<R, Uint8Array>,
 ): Promise<JsonPage> {
   const { items, nextCursor } = await slicedListing(store, { ...list, sizeOf: (item) => item.byteLength });

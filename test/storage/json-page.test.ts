@@ -3,8 +3,7 @@ import test from 'node:test';
 import { listingOf } from '#storage/lists/listing.ts';
 import { MAX_PAGE_BYTES, MAX_PASSED_ENTRIES } from '#storage/lists/page-builder.ts';
 import { slicedJsonPage } from '#storage/lists/sliced-listing.ts';
-
-const everythingIsOnDisk = { durable: () => undefined };
+import { everythingIsOnDisk } from '#test/support/store/stored-already.ts';
 
 test('a page has the first entries up to its limit, and a cursor only if there are more', async () => {
   const items = (...ids: string[]) => ids.map((id) => ({ id }));

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { MAX_PASSED_ENTRIES } from '#storage/lists/page-builder.ts';
 import { slicedListing } from '#storage/lists/sliced-listing.ts';
-
-const everythingIsOnDisk = { durable: () => undefined };
+import { runRecords } from '#storage/records/runs.ts';
+import { everythingIsOnDisk } from '#test/support/store/stored-already.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 /** A list of `count` numbers whose ids are in order; `read` has the id after which each slice began. */
 function numbers(count: number) {
@@ -49,7 +50,7 @@ test('a page that is read in one step resolves within the same turn of the event
   t.mock.method(performance, 'now', () => 0); // however long the machine takes
   let isRead = false;
   const list = slicedListing(
-    { durable: () => assert.fail('it is known what such a page has read') },
+    { ...everythingIsOnDisk, durable: () => assert.fail('it is known what such a page has read') },
     { workspaceId: 'ws_1', page: { limit: 2 }, entriesAfter: numbers(2).entriesAfter, itemOf: (n) => n },
   ).then((page) => {
     isRead = true;
@@ -109,7 +110,7 @@ test('a page of several slices reports when everything it read is on disk, and r
   const { entriesAfter, read } = numbers(100);
   let isTold = false;
   const list = slicedListing(
-    { durable: () => committed },
+    { ...everythingIsOnDisk, durable: () => committed },
     {
       workspaceId: 'ws_1',
       page: { limit: 100, signal: leaving.signal },
@@ -128,4 +129,20 @@ test('a page of several slices reports when everything it read is on disk, and r
   assert.deepEqual([isTold, read.length], [false, 3]);
   commit();
   await list;
+});
+
+test('a page of one step, begun by code that has waited before, resolves once everything in it is on disk', async (t) => {
+  const { store } = await temporaryStore(t);
+  const run = { sessionId: 'nb_1', status: 'running', document: new Uint8Array() };
+  await Promise.resolve(); // nobody observes the reads any more
+  store.write((tx) => tx.put(runRecords, run, 'ws_1', '0'));
+  const status = (id: number) => store.get(runRecords, 'ws_1', String(id))?.status;
+  const list = await slicedListing(store, {
+    workspaceId: 'ws_1',
+    page: { limit: 2 },
+    entriesAfter: numbers(1).entriesAfter,
+    itemOf: status,
+  });
+  assert.deepEqual(list.items, ['running']);
+  assert.equal(store.observe(() => status(0)).uncommitted, undefined);
 });

@@ -200,7 +200,8 @@ function renewCaller({ context, prepared, request }: DecidedExchange): void {
 
 /**
  * Returns the outcome of a reply. Called in the turn that made it, so that the idempotency record joins the commit of its writes.
- * `observed` resolves once everything that the handler of a GET has read is on disk.
+ * `observed` resolves once everything that the handler of a GET has read before its first wait is on disk. Pages wait for what they read
+ * later (`slicedListing`).
  */
 function settle(
   exchange: DecidedExchange,
