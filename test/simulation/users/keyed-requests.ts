@@ -58,6 +58,7 @@ export class KeyedRequests {
       if (status < 300 ? json.id !== made!.json.id : runId !== undefined && runId === made!.json.runId)
         this.#world.problem(`the key ${key} was answered with ${made!.text} and with ${text}`);
     }
+    if (made === undefined && told.length < answers.length) return 'unknown'; // one of them may still be carried out
     return made ?? told.find(({ json }) => json.code !== IN_PROGRESS) ?? 'unknown';
   }
 

@@ -350,6 +350,7 @@ export class User implements SimulatedUser {
         await this.#requests.pause();
         continue;
       }
+      refusedInLife = undefined; // this request may still be carried out
       this.#ledger.history.push({ ...submission, key: key ?? token, answer: 'unknown' });
       if (key === undefined) return false;
       await this.#requests.pause();
