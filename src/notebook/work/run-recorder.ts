@@ -15,6 +15,7 @@ import type { CellResult, OutputPart, RunOutput, TerminalStatus } from '#src/con
 import type { PrintedText } from '#src/runtime/runs/printed-text.ts';
 import { OutputShelf, omittedTextWarning } from '#src/runtime/runs/run-output.ts';
 import { labelOf, labelsOf } from '../open/cell-label.ts';
+import { ConsoleTail } from '../open/console-tail.ts';
 import type { NotebookView, ViewCell } from '../open/view.ts';
 import { brokenOutputs } from './broken-cells.ts';
 
@@ -29,6 +30,8 @@ export type ErrorHint = (type: string, text: string) => string;
 interface Timing {
   readonly startedAt: number;
   durationMs: number | null;
+  /** What the cell showed when it began: until marimo has replaced them, its output and its printed text are those of an earlier run. */
+  readonly earlier: Pick<ViewCell, 'console' | 'output'> & { readonly heldChars: number };
 }
 
 /** Returns the result of a cell for the kernel's status. */
@@ -44,6 +47,7 @@ export const RESULT_OF: Readonly<Record<NonNullable<CellStatus>, CellResult['sta
 
 /** How many lost outputs are named; a cell can lose one with each `mo.output.append`. */
 const MAX_LOST = 100;
+const NOTHING_PRINTED: Pick<ConsoleTail, 'entries' | 'omitted' | 'omittedMedia'> = new ConsoleTail();
 /** How many missing packages are named, and how long their names may be: no package has a longer name. */
 const MAX_MISSING = 100;
 const MAX_PACKAGE_NAME_CHARS = 200;
@@ -85,7 +89,8 @@ export class RunRecorder {
    */
   follow(message: KernelMessage, view: NotebookView): void {
     if (message.op === 'execution') {
-      if (view.get(message.cellId) !== undefined) this.#followExecution(message);
+      const cell = view.get(message.cellId);
+      if (cell !== undefined) this.#followExecution(message, cell);
     } else if (message.op === 'missing-package-alert') {
       for (const name of message.packages) this.#noteMissing(name);
     } else if (message.op === 'bridge-warning') {
@@ -94,11 +99,12 @@ export class RunRecorder {
     }
   }
 
-  #followExecution({ cellId, phase }: Execution): void {
+  #followExecution({ cellId, phase }: Execution, { console, output }: ViewCell): void {
     if (phase === 'planned' && this.#planned.size < MAX_FOLLOWED) this.#planned.add(cellId);
     const timing = this.#timings.get(cellId);
     if (phase === 'running' && (timing !== undefined || this.#timings.size < MAX_FOLLOWED)) {
-      this.#timings.set(cellId, { startedAt: performance.now(), durationMs: null });
+      const earlier = { console, output, heldChars: console.heldChars };
+      this.#timings.set(cellId, { startedAt: performance.now(), durationMs: null, earlier });
     } else if (phase === 'completed' && timing) {
       timing.durationMs = Math.round((performance.now() - timing.startedAt) * 100) / 100;
     }
@@ -146,11 +152,12 @@ export class RunRecorder {
   printedBy(cellId: string, view: NotebookView): PrintedText | undefined {
     const [cell, timing] = [view.get(cellId), this.#timings.get(cellId)];
     if (cell === undefined || timing === undefined) return undefined;
-    const console = cell.console
+    const printed = printedIn(cell, timing);
+    const console = printed
       .entries()
       .flatMap(({ channel, mimetype, data }) => (channel === 'media' ? [] : { channel, mimetype, data }));
     const status = timing.durationMs === null ? 'interrupted' : shownEnd(cell);
-    return { cellId, status, durationMs: timing.durationMs, console, omitted: cell.console.omitted };
+    return { cellId, status, durationMs: timing.durationMs, console, omitted: printed.omitted };
   }
 
   /** Returns the parts to save, in the order in which the cells ran, and the assets that they name. */
@@ -164,22 +171,24 @@ export class RunRecorder {
       if (cell === undefined) continue;
       const timing = this.#timings.get(id);
       const broken = brokenOutput(cell);
-      const shown = timing === undefined && cell.output?.channel !== 'marimo-error' ? null : cell.output;
+      const hasShown =
+        timing !== undefined && (timing.durationMs !== null || cell.output !== timing.earlier.output);
+      const shown = hasShown || cell.output?.channel === 'marimo-error' ? cell.output : null;
+      const printed = timing === undefined ? NOTHING_PRINTED : printedIn(cell, timing);
       results.push({
         type: 'cell-result',
         cellId: id,
         status: broken === undefined ? this.#resultStatus(cell) : 'error',
         outputs: shelf.shelve(broken ?? shown),
-        console:
-          timing === undefined ? [] : cell.console.entries().flatMap((entry) => shelf.shelveConsole(entry)),
+        console: printed.entries().flatMap((entry) => shelf.shelveConsole(entry)),
         durationMs: timing?.durationMs ?? null,
       });
-      if (timing !== undefined && cell.console.omittedMedia > 0) {
-        const message = `The cell ${labelOf(cell)} showed ${cell.console.omittedMedia} more figures than are kept here.`;
+      if (printed.omittedMedia > 0) {
+        const message = `The cell ${labelOf(cell)} showed ${printed.omittedMedia} more figures than are kept here.`;
         warnings.push({ type: 'warning', code: 'figures_left_out', message, cellId: id });
       }
-      if (timing !== undefined && cell.console.omitted > 0) {
-        warnings.push(omittedTextWarning(id, labelOf(cell), cell.console.omitted));
+      if (printed.omitted > 0) {
+        warnings.push(omittedTextWarning(id, labelOf(cell), printed.omitted));
       }
     }
     for (const { cellId, what, reason } of this.#lost) {
@@ -217,6 +226,12 @@ export class RunRecorder {
 }
 
 /** Returns how a cell ended that finished before its kernel was lost without giving verdicts. */
+/** Returns the text that a cell has printed since it began. */
+function printedIn({ console }: ViewCell, { earlier }: Timing): typeof NOTHING_PRINTED {
+  const isEarlier = console === earlier.console && console.heldChars === earlier.heldChars;
+  return isEarlier ? NOTHING_PRINTED : console;
+}
+
 function shownEnd({ output }: ViewCell): 'success' | 'error' | 'interrupted' {
   if (output?.channel !== 'marimo-error') return 'success';
   return Array.isArray(output.data) && output.data.some(isInterruption) ? 'interrupted' : 'error';

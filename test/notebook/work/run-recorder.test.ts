@@ -1,6 +1,7 @@
 /** The record of a run: the result of each cell, warnings and assets. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import type { CellResult } from '#src/contract/wire/run.ts';
 import { RunRecorder } from '#src/notebook/work/run-recorder.ts';
 import { MAX_INLINE_BYTES } from '#src/runtime/runs/run-output.ts';
 import { cellOp, done, errorOutput, output, phase, stdout, verdict } from '../kernel-messages.ts';
@@ -127,4 +128,22 @@ test('a run whose output is not kept stores none', () => {
   view.applyCellOp(cellOp('a', { output: output('text/plain', 'y'.repeat(MAX_INLINE_BYTES + 1)) }));
   const { output: saved, shelf } = recorder.output(view);
   assert.deepEqual([saved, shelf.assets.size], [{ stored: false, parts: [] }, 0]);
+});
+
+test('a run that ends just after a cell has begun has neither the output nor the text of an earlier run of the cell', () => {
+  const earlier = [
+    phase('a', 'running'),
+    cellOp('a', { status: 'running', console: [] }),
+    cellOp('a', { console: [stdout('earlier text')], output: output('text/plain', 'earlier') }),
+    phase('a', 'completed'),
+  ];
+  const { view } = record(['a'], earlier);
+  const recorder = new RunRecorder(['a'], true);
+  const shown = () => recorder.output(view).output.parts[0] as CellResult;
+  recorder.follow(phase('a', 'running'), view);
+  assert.deepEqual([shown().outputs, shown().console], [[], []]);
+  assert.deepEqual(recorder.printedBy('a', view)?.console, []);
+  view.applyCellOp(cellOp('a', { status: 'running', console: [] }));
+  view.applyCellOp(cellOp('a', { console: [stdout('later text')] }));
+  assert.deepEqual([shown().outputs, shown().console.map(({ data }) => data)], [[], ['later text']]);
 });
