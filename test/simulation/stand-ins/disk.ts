@@ -60,6 +60,8 @@ export class Disk {
   #isRewound = false;
   /** The values before a commit that the next one overwrites. */
   #overwritten: Writes | undefined;
+  /** Ends the flush that is under way. */
+  #endFlush: (() => void) | undefined;
   /** A commit of an ended life was lost, so the later ones of that life are lost, too. */
   readonly #losers = new Set<Life>();
 
@@ -116,6 +118,8 @@ export class Disk {
 
   /** A process opens the store. While another one commits, LMDB takes the number of the last transaction from before that commit. */
   opened(life: Life): void {
+    // A process that has ended writes no more.
+    while (this.#holder?.isOver === true && this.#endFlush !== undefined) this.#endFlush();
     const holder = this.#holder;
     if (holder === undefined || holder.isOver || holder === life) return;
     this.#isRewound = true;
@@ -152,6 +156,8 @@ export class Disk {
     const { trouble } = this;
     if (trouble !== undefined) this.troubledAtMs = now.nowMs;
     const flush = () => {
+      if (this.#endFlush !== flush) return;
+      this.#endFlush = undefined;
       this.#underWay--;
       this.#takeEdge(life);
       const failure = life.isOver ? undefined : failureOf(trouble);
@@ -172,6 +178,7 @@ export class Disk {
       }
       this.#unlock();
     };
+    this.#endFlush = flush;
     now.after(flushMs * (trouble === 'slow' ? SLOWNESS : 1), flush, OUTSIDE);
   }
 
