@@ -89,7 +89,7 @@ interface Declaration<Path extends string, A extends RouteAccess, Headers extend
   readonly takesBytes?: boolean;
   /** A larger body is refused with 413 and not parsed. Defaults to 1 MiB. */
   readonly bodyLimitBytes?: number;
-  /** Whether a browser's session does not authenticate the request: it needs an access token in its header. */
+  /** Whether the request needs an access token in its header. The session of a browser is then not enough. */
   readonly tokensOnly?: boolean;
   /** Whether browsers may call it only from a page of this server. */
   readonly sameOrigin?: boolean;

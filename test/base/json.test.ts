@@ -71,7 +71,7 @@ test('invalid JSON is refused wherever the mistake is', () => {
   }
 });
 
-test('a step reads a bounded part, and limits hold across steps', () => {
+test('each step of a check reads a bounded part of the JSON, and limits apply to all steps together', () => {
   const bounds = { maxDepth: 3, maxValues: 10, maxMembers: 3, maxDigits: 4, mayHaveLargeNames: false };
   const long = `"${'\\"'.repeat(100_000)}"`;
   const excess = (text: string) => findJsonExcess(Buffer.from(text), bounds);
@@ -174,7 +174,7 @@ test('the pieces of long JSON and of long UTF-8 are put together in steps', (t) 
   assert.equal(json.toString(), JSON.stringify([text]));
 });
 
-test('megabytes that are no JSON, or blanks around a value, are not decoded at once', (t) => {
+test('neither megabytes that are not JSON nor blanks around a value are decoded in one piece', (t) => {
   const [blanks, others] = [' \n\t\r'.repeat(100_000), 'ä'.repeat(100_000)];
   let longest = 0;
   const decode = Buffer.prototype.toString;

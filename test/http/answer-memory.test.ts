@@ -79,7 +79,7 @@ async function becomesFull(server: TestServer, path: string, count = MOST): Prom
   });
 }
 
-test('answers of one workspace that nobody reads leave room for others, and for small answers', async (t) => {
+test('unread answers of one workspace leave room for answers of other workspaces, and for small answers', async (t) => {
   const server = await serveAnswers(t, {
     'GET /large': () => raw('image/png', LARGE),
     'GET /small': () => ok({}),

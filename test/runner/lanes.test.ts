@@ -139,7 +139,7 @@ test('a file that ends its lane has failed, and the remaining files run in anoth
   assert.deepEqual(outcomes(good), ['passed: is run']);
 });
 
-test('a file in which no test goes on is ended at the limit, and its running tests and processes are named', async (t) => {
+test('a file is ended if no test of it begins or ends within the limit, and its running tests and processes are named', async (t) => {
   const root = checkout(t, {
     bad: `import { spawn } from 'node:child_process'; test('ends', () => {}); test('hangs', () => { spawn('sleep', ['1234']); return new Promise(() => setInterval(() => {}, 1000)); });`,
     good: `test('is run', () => {});`,

@@ -189,8 +189,7 @@ class RelayedZygote implements Zygote {
   }
 
   /**
-   * The host continues for other workers. For this worker its run ends with the last of the
-   * worker's children.
+   * The host itself continues for other workers. For this worker, the run of the host ends when the last child of this worker has ended.
    */
   stop(): void {
     if (!this.#isReleased && this.#alive) {

@@ -1,7 +1,7 @@
 /**
- * The decision about a request whose body has arrived: whether its caller still has the right to it, whether it was carried out before
- * under its idempotency key, in which turn it may begin, and what the handler answers. A decision knows neither the connection nor the
- * phases of the exchange: it returns the outcome, or a promise of it that never rejects.
+ * The decision about a request whose body has arrived. It checks the right of the caller again, looks for an earlier request with the
+ * same idempotency key, chooses the turn in which the request may begin, and calls the handler. A decision does not know the connection
+ * or the phases of the exchange: it returns the outcome, or a promise of the outcome that never rejects.
  *
  * A request that has claimed its key holds the attempt until its reply is settled, which stores the reply or frees the key.
  */

@@ -64,7 +64,7 @@ export class EchoFilter {
     }
   }
 
-  /** The characters of the texts that are remembered. */
+  /** The number of characters of all remembered texts. */
   get chars(): number {
     return this.#chars;
   }

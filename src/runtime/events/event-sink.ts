@@ -9,7 +9,7 @@ export const HEARTBEAT = Buffer.from(':\n');
 
 /** The destination of a stream's bytes: one subscriber's connection, seen from the stream. */
 export interface EventSink {
-  /** Present when the subscriber is a client of another process, which gets live events once for all its clients. */
+  /** Present when the subscriber is a client of another worker. That worker gets each live event once, for all its clients. */
   readonly relay?: Relay | undefined;
   /**
    * Passes bytes on; the connection keeps those that it cannot send yet. Returns false when it has

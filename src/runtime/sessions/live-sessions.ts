@@ -52,7 +52,10 @@ export abstract class LiveSessions<Live extends LiveSession> {
   /** Makes the session from its stored state. */
   protected abstract load(session: ActorId, stream: SessionStream): Live;
 
-  /** Returns the successor of a closed session: none, because its stream has ended. */
+  /**
+   * Returns the object that replaces a closed session in memory; undefined when nothing replaces it. Here there is none, because the
+   * stream of the session has ended.
+   */
   protected succeed(_closed: Live, _newStream: () => SessionStream): Live | undefined {
     return undefined;
   }

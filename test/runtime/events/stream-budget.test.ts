@@ -98,7 +98,7 @@ test('many subscribers that read nothing of a large frame stay within the budget
   assert.equal(reader.sink.ended, false);
 });
 
-test('a large frame continues where its connection has stopped', async () => {
+test('the rest of a large frame is sent when its connection accepts bytes again', async () => {
   const stream = streamOf(new StreamBudget(10 * 1024 * KIB));
   const { sink, subscription } = subscribe(stream, false);
   await publish(stream, 300 * KIB);

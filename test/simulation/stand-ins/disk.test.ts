@@ -64,7 +64,7 @@ test('ranges go forwards and backwards, without their ends, and stay as they wer
     assert.equal(names({}), 'acd');
   }));
 
-test('a full disk takes no commit and keeps nothing of it, and takes the next one once there is space', () =>
+test('a commit to a full disk fails and leaves nothing, and the next commit succeeds once there is space', () =>
   within(2, async (_world, disk) => {
     disk.setTrouble('full', true);
     await assert.rejects(disk.commit(write('1', 'a'), OUTSIDE, 1, 1), { code: 'ENOSPC' });
