@@ -24,10 +24,7 @@ export function elementFileScript(settings: string): string {
   const loose = new Set(), unsent = new Set();
   /** The ids of the files of each element. */
   const idsOf = new WeakMap();
-  /**
-   * `chosen`: the files that were chosen last. `sentBy`: the files that each element is sending. When an element gets other files, it
-   * stops sending the earlier ones.
-   */
+  /** The files that were chosen last, and those that each element sends. An element drops what it sends when it gets other files. */
   let chosen = { element: null, uploads: new Set() };
   const sentBy = new WeakMap();
   let arriving = 0, hasLeftovers = false, turn = Promise.resolve();
