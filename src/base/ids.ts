@@ -43,7 +43,7 @@ const MAX_TIME_MS = 32 ** TIME_DIGITS - 1;
 const random = Buffer.alloc(256 * RANDOM_DIGITS);
 let randomUsed = random.length;
 
-/** Of the process, because the ids of one process strictly increase, whichever app makes them. */
+/** All apps of the process share this state, because the ids of one process strictly increase. */
 let lastMs = 0;
 const tail = new Uint8Array(RANDOM_DIGITS);
 

@@ -104,8 +104,7 @@ export class ClientNotebook implements OpenNotebook {
   async runPython(code: string): Promise<PythonResult> {
     const { client, notebookId, callId, timeoutS } = this.#call;
     /**
-     * The time limit of the call. Waiting for other work on the notebook uses up a part of it, and the code has the
-     * rest.
+     * The time limit of the call. The call first waits for other work on the notebook; the code may take the time that is left.
      */
     using waiting = new Deadline(this.#call.signal, timeoutS);
     let hasTurn = false;

@@ -1,5 +1,5 @@
-// A stamp records the state of the sources from which a directory was made. It lies inside that directory, so it is
-// deleted with it. It is written last, so that an interrupted step leaves no stamp.
+// A stamp is a file that records from which sources a directory was made. The stamp lies inside that directory, so both are deleted
+// together. A step writes its stamp last, so an interrupted step leaves none.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

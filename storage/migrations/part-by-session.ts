@@ -1,7 +1,6 @@
 /**
- * Format 4 → 5: each notebook and conversation gets records of its own in place of those that a whole workspace
- * shared, because each may be at home in another worker. These are blobs with the counts of their uses, marks of
- * trimmed runs, and noted removals.
+ * Format 4 → 5: blobs with the counts of their uses, marks of trimmed runs, and noted removals were records of a whole
+ * workspace. Now each notebook and each conversation has its own, because they may be at home in different workers.
  */
 
 import { defineRecord } from '../codec.ts';

@@ -292,7 +292,8 @@ async function findFaults(
 ): Promise<{ roles: Set<string>; faults: string[] }> {
   const processes = listProcesses(server.pid);
   // A confined child must not have inherited anything that the server, the kernel host or the process of the tests has open. An inherited
-  // descriptor has the flags of its origin. An engine opens the folder of its workspace by itself, with other flags than the server.
+  // descriptor has the same flags as the open one of its parent. An engine and the server may have one folder open; their flags differ,
+  // because each has opened the folder by itself.
   const trusted = processes.filter(({ role }) => ['zygote', 'preload', 'guardian', 'worker'].includes(role));
   const foreign = new Set(
     [openingsOf(process.pid), openingsOf(server.pid), ...trusted.map(({ openings }) => openings)]

@@ -23,7 +23,7 @@ declare global {
 }
 globalThis.simulatedUws = uws;
 
-/** What the users, and the misfortunes of a simulation, know of the server. */
+/** The server as its users and the misfortunes of a simulation see it. */
 export abstract class SimulatedServer {
   protected readonly world: World = world();
   protected readonly folder: string;

@@ -14,7 +14,7 @@ export interface ModelWireOptions {
   readonly tap: { push(bytes: Uint8Array): string; end(): string };
 }
 
-/** Of the process, whose calls of one server share its connections. */
+/** All apps of the process share this agent, so that their calls of one server share its connections. */
 let shared: Promise<Dispatcher> | undefined;
 
 /** The HTTP agent for all servers with an address. Its callers set their own time limits. */

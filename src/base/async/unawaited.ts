@@ -10,7 +10,7 @@ export type UnawaitedFaultListener = (error: unknown, place: string) => void;
 /** The line of the log about such a fault. */
 export const UNAWAITED_FAULT = 'something that no request waits for has failed';
 
-/** Of the process, because nothing tells to which app a promise belongs that nobody awaits. */
+/** All apps of the process share the listeners: a promise that nobody awaits does not tell to which app it belongs. */
 const listeners = new Set<UnawaitedFaultListener>();
 
 /** Calls `listener` for each rejection of a promise that nobody awaits, until the result is disposed of. */

@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** The map of each bundle that a trace has named. Of the process, as `Error.prepareStackTrace` is. */
+/** The source map of each bundle that a trace has named. The process has one `Error.prepareStackTrace`, so all its apps share the maps. */
 const maps = new Map<string, SourceMap | undefined>();
 
 /** Makes `error.stack` name source files from now on. Earlier traces are unchanged. */

@@ -13,7 +13,7 @@ const MAX_REQUEST_ID_CHARACTERS = 128;
 const processId = randomBytes(6).toString('hex');
 /** The last two digits of request ids. A number is converted to text once for all ids that differ in these only. */
 const LAST_DIGITS = Array.from({ length: 36 ** 2 }, (_, n) => n.toString(36).padStart(2, '0'));
-/** Of the process, because two requests of one process never have the same id. */
+/** All apps of the process share this state, because two requests of one process never have the same id. */
 let requestCount = 0;
 let firstDigits = '';
 

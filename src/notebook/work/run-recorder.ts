@@ -30,7 +30,7 @@ export type ErrorHint = (type: string, text: string) => string;
 interface Timing {
   readonly startedAt: number;
   durationMs: number | null;
-  /** What the cell showed when it began: until marimo has replaced them, its output and its printed text are those of an earlier run. */
+  /** The printed text and the output of the cell when it began. They are an earlier run's until marimo replaces them. */
   readonly earlier: Pick<ViewCell, 'console' | 'output'> & { readonly heldChars: number };
 }
 

@@ -133,9 +133,9 @@ export class BrowserSignIns {
   }
 
   /**
-   * Ends all sessions of the user at once, including this one. A session that is bound to a workspace ends only
-   * sessions that are bound to the same one: a session with fewer rights must not manage one with more. Throws like
-   * `end`.
+   * Ends all sign-ins of the user at once, including the holder's. A sign-in that is bound to a workspace ends only
+   * sign-ins that are bound to the same workspace, because a sign-in with fewer rights must not manage one with more.
+   * Throws as `end` does.
    */
   endAll(holder: TokenHolder): void {
     const { store } = this.#identity;

@@ -35,7 +35,7 @@ export interface WorkspaceOccupants {
   mayBeInUse(workspaceId: WorkspaceId): Promise<boolean>;
   /** Returns whether something runs in the workspace now, in any worker. Call it in a shared turn, in which the result is exact. */
   isActive(workspaceId: WorkspaceId): boolean;
-  /** Removes the workspace's data from the memory of this worker. */
+  /** Frees the memory that this worker keeps for the workspace. */
   forget(workspaceId: WorkspaceId): void;
   /** Called once for a deleted workspace, in its home. */
   deleted(workspaceId: WorkspaceId): void;

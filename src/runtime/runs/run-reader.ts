@@ -29,7 +29,7 @@ import type { RunEnds } from './run-ends.ts';
 import { type FoundRun, isByEnd, listOf, type RunQuery, runFinder } from './run-lists.ts';
 import type { SettledRuns } from './settled-runs.ts';
 
-/** What this process knows about runs of others: which are committed, have ended or were deleted. */
+/** Facts about the runs of all processes: which runs are committed, have ended or were deleted. */
 export interface RunFacts {
   /** Undefined in a server of one process. */
   readonly settled: Pick<SettledRuns, 'horizon'> | undefined;

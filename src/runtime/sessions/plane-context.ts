@@ -25,7 +25,7 @@ export interface PlaneContext {
   readonly removals: Removals;
 }
 
-/** The context of the planes whose sessions carry out runs in environments. */
+/** The context of notebooks and of agents: the sessions of both are in environments and carry out runs. */
 export interface RunPlaneContext extends PlaneContext {
   readonly runs: RunRepository;
   readonly runDeletion: RunDeletion;

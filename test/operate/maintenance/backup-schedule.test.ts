@@ -102,7 +102,7 @@ test('an operator is warned while the folder of the backups does not respond, un
   await eventually('the warning has ended', () => schedule.warnings.length === 0);
 });
 
-test('of two stores with one folder the second makes no backup and its warning names the first, and a moved store continues', async (t) => {
+test('a store makes no backup into the folder of another store and names that store in a warning, and a moved store continues its backups', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const { log, lines } = rememberingLog();

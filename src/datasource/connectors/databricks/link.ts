@@ -23,7 +23,7 @@ import type { DatabaseLink, Target } from '../link.ts';
 import type { DatabricksConnection } from './connection.ts';
 import { databricksColumn, databricksParameter, databricksValues } from './values.ts';
 
-/** A connection that is reached, and `agentTo`, which returns an agent for a checked host. */
+/** A connection with the agent that reaches it. `agentTo` returns an agent for another host, once the host is checked. */
 type Warehouse = Reached<DatabricksConnection> & {
   readonly agentTo: (target: Target, signal: AbortSignal) => Promise<Agent>;
 };

@@ -31,7 +31,7 @@ interface Parameter {
   readonly option: Option;
 }
 
-/** What an option of the command line has given, by the name of the option in commander. */
+/** The values of the given options, by the names that commander has for the options. */
 type Given = Readonly<Record<string, string | undefined>>;
 
 /** `troupe api`: any operation of the API. */
