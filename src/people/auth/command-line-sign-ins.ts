@@ -1,8 +1,8 @@
 /**
  * Sign-ins of command lines: a person confirms one in a browser, and the command line then gets an access token of
  * that person. This is the device flow of RFC 8628, which this server serves itself. The command line has a secret with
- * which it asks for the outcome, and the person types a short code. Secret and code are stored and looked up by their hashes, so the duration of a comparison
- * reveals nothing about a secret.
+ * which it asks for the outcome, and the person types a short code. Secret and code are stored and looked up by their
+ * hashes, so the duration of a comparison reveals nothing about a secret.
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Principal } from '#src/base/caller/principal.ts';
