@@ -61,7 +61,8 @@ export const AGENT_SETTINGS = {
     kind: seconds(0.05, 3600),
     default: '120',
     unit: 's',
-    description: 'Time without a byte from a model after which a step counts as failed and is retried.',
+    description:
+      'Time without a byte from the model after which a step of a prompt counts as failed and is retried.',
   }),
   modelContextTokens: setting({
     env: 'TROUPE_MODEL_CONTEXT_TOKENS',
@@ -69,7 +70,7 @@ export const AGENT_SETTINGS = {
     default: '0',
     unit: 'tokens',
     description:
-      'Context size of the models. Older tool outputs are left out of a request that would exceed it. 0: the usual size of each provider.',
+      'Context size of the models. If a request would exceed this size, older tool outputs are left out. 0: the usual size of each provider.',
   }),
   agentMaxSteps: setting({
     env: 'TROUPE_AGENT_MAX_STEPS',
@@ -83,7 +84,7 @@ export const AGENT_SETTINGS = {
     default: '0',
     unit: 'tokens',
     description:
-      'Most tokens of one prompt, input and output together, with those of answers that broke off. If a provider names no tokens, they are estimated. 0 means no limit.',
+      'Most tokens of one prompt: input and output together, also of answers that broke off. If a provider reports no tokens, the server estimates them. 0 means no limit.',
   }),
   agentTimeoutS: setting({
     env: 'TROUPE_AGENT_TIMEOUT_S',

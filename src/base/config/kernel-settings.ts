@@ -26,14 +26,14 @@ export const KERNEL_SETTINGS = {
     default: '4096',
     unit: 'MiB',
     description:
-      'Most memory that all processes of one kernel use together, including the files in its /tmp and /dev/shm, and the engines that read its database files. A kernel that uses more is killed: at once where the server may make control groups, elsewhere within some two seconds. Without control groups it is also the most that each process may reserve. Below 1024 common libraries may not load; 0 means no limit.',
+      'Most memory of one kernel: all its processes together, the files in its /tmp and /dev/shm, and the engines that read its database files. A kernel that uses more is killed: at once where the server may make control groups, elsewhere within some two seconds. Without control groups, each process may also reserve no more than this. With less than 1024, common libraries may not load; 0 means no limit.',
   }),
   kernelProcesses: setting({
     env: 'TROUPE_KERNEL_PROCESSES',
     kind: integer(0, 4_000_000),
     default: '1024',
     description:
-      'Most processes and threads of one kernel, where kernels have namespaces of their own; 0 means no limit.',
+      'Most processes and threads of one kernel; 0 means no limit. The limit needs a system on which kernels have namespaces of their own.',
   }),
   kernelOpenFiles: setting({
     env: 'TROUPE_KERNEL_OPEN_FILES',
@@ -60,7 +60,7 @@ export const KERNEL_SETTINGS = {
     kind: integer(0, 19),
     default: '5',
     description:
-      'How far kernels give way to the server when processor time is scarce (as in nice(1)). Where Linux divides it among sessions, this applies to the session of the kernel, but not to a program that starts another session. Where workspaces share the processors by control groups, the server has the part of ten workspaces instead.',
+      'How far kernels give way to the server when processor time is scarce (as in nice(1)). Where Linux divides processor time among sessions, a program that starts another session does not give way. Where control groups divide processor time among workspaces, the setting has no effect: the server has the share of ten workspaces.',
   }),
   kernelReadPaths: setting({
     env: 'TROUPE_KERNEL_READ_PATHS',
@@ -80,7 +80,7 @@ export const KERNEL_SETTINGS = {
     kind: choice('auto', 'require', 'off'),
     default: 'auto',
     description:
-      'How kernels are isolated from the server and from each other. `auto` uses every layer that the system supports and logs the missing ones at start; `require` refuses to start unless everything is available; `off` isolates nothing.',
+      'How kernels are isolated from the server and from each other. `auto` uses every layer that the system supports, and logs the missing layers at the start. With `require`, the server starts only where no layer is missing. `off` isolates nothing.',
   }),
   kernelNetwork: setting({
     env: 'TROUPE_KERNEL_NETWORK',
@@ -92,6 +92,7 @@ export const KERNEL_SETTINGS = {
   kernelUid: optional({
     env: 'TROUPE_KERNEL_UID',
     kind: integer(1, 4_294_967_294),
-    description: 'User id that kernels run as. Only a server that is started as root can change it.',
+    description:
+      'User id of the kernels. Only a server that is started as root can give kernels another user id than its own.',
   }),
 } as const;

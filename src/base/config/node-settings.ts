@@ -8,7 +8,7 @@ export const NODE_SETTINGS = {
     kind: kernelNodes,
     default: 'none',
     description:
-      'Where kernels run: `none` means on this machine, `join` on machines that `troupe node join` has connected, and nowhere else. With `ray:` and the address of the Jobs API of a Ray cluster, such as `ray:http://head:8265`, the server starts `troupe node join` on machines of the cluster (docs/nodes.md).',
+      'Where kernels run. `none`: on this machine. `join`: only on machines that `troupe node join` has connected. `ray:` with the address of the Jobs API of a Ray cluster, such as `ray:http://head:8265`: only on machines of the cluster, where the server starts `troupe node join` (docs/nodes.md).',
   }),
   nodesHost: setting({
     env: 'TROUPE_NODES_HOST',
@@ -27,20 +27,20 @@ export const NODE_SETTINGS = {
     env: 'TROUPE_NODES_ADDRESS',
     kind: host,
     description:
-      'Address of this server as kernel nodes reach it. Required with Ray, because the server then gives it to the nodes.',
+      'Address at which kernel nodes reach this server. Required with Ray, because the server gives this address to the nodes that it starts.',
   }),
   nodesPlacement: setting({
     env: 'TROUPE_NODES_PLACEMENT',
     kind: choice('spread', 'workspace'),
     default: 'spread',
     description:
-      'On which node a kernel starts. `spread` means the node with most room in memory and processors. `workspace` means the node that has most kernels of the workspace, as long as it has room. Notebooks of one workspace that write the same SQLite file on a shared file system need `workspace`, and a node with room for all of them.',
+      'On which node a kernel starts. `spread` means the node with most room in memory and processors. `workspace` means the node that has most kernels of the workspace, as long as that node has room. Notebooks of one workspace that write the same SQLite file on a shared file system need `workspace`, and a node with room for all of them.',
   }),
   nodesSecretFile: optional({
     env: 'TROUPE_NODES_SECRET_FILE',
     kind: path,
     description:
-      'File of a secret that admits any number of kernel nodes without an invitation (`troupe node join HOST:PORT --secret-file FILE`). The server makes the file when it is missing.',
+      'File with a secret that admits any number of kernel nodes without an invitation (`troupe node join HOST:PORT --secret-file FILE`). The server makes a missing file.',
   }),
   nodesMin: setting({
     env: 'TROUPE_NODES_MIN',
@@ -63,7 +63,7 @@ export const NODE_SETTINGS = {
   nodeInvitation: optional({
     env: 'TROUPE_NODE_INVITATION',
     kind: secret(/^\S{1,512}$/, 'an invitation: HOST:PORT#CODE'),
-    description: 'On a kernel node: the invitation of `troupe node join`, when it is not an argument.',
+    description: 'On a kernel node: the invitation for `troupe node join`, if the command has no argument.',
   }),
   nodeDir: setting({
     env: 'TROUPE_NODE_DIR',

@@ -8,14 +8,14 @@ export const PACKAGE_SETTINGS = {
     kind: boolean,
     default: 'true',
     description:
-      'Whether the packages are installed that a notebook asks for in its script metadata (PEP 723), and those that are added to a workspace. Otherwise notebooks have only the packages in the Python environment of kernels.',
+      'Whether the server installs the packages that the script metadata of a notebook names (PEP 723), and the packages that are added to a workspace. With false, notebooks have only the packages in the Python environment of kernels.',
   }),
   packagesBuild: setting({
     env: 'TROUPE_PACKAGES_BUILD',
     kind: boolean,
     default: 'true',
     description:
-      'Whether packages without a wheel for this Python are built from their sources. A build runs code of the package, confined like a kernel and without network, so it reaches less than the same code does when a notebook imports the package. With false, such packages are refused by name.',
+      'Whether packages without a wheel for this Python are built from their sources. A build runs code of the package, confined like a kernel and without network. So the build reaches less than a notebook that imports the package. With false, packages without a wheel are refused by name.',
   }),
   packagesBuildTimeoutS: setting({
     env: 'TROUPE_PACKAGES_BUILD_TIMEOUT_S',
@@ -37,6 +37,6 @@ export const PACKAGE_SETTINGS = {
     default: '20480',
     unit: 'MiB',
     description:
-      'Most disk space that all installed packages take together. Beyond it, packages that no session uses are removed, least recently used first; an installation fails when the packages in use leave no room for it. 0: no limit.',
+      'Most disk space that all installed packages take together. When more is needed, packages that no session uses are removed, least recently used first. An installation fails when the packages in use leave too little room. 0: no limit.',
   }),
 } as const;

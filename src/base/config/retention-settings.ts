@@ -11,7 +11,7 @@ export const RETENTION_SETTINGS = {
     default: '0',
     unit: 'days',
     description:
-      'Days after which a run that has ended is deleted, with its output and its assets, counted from its submission. 0: never.',
+      'Days after its submission at which a run is deleted, with its output and its assets, once it has ended. 0: never.',
   }),
   keepOutputsDays: setting({
     env: 'TROUPE_KEEP_OUTPUTS_DAYS',
@@ -19,7 +19,7 @@ export const RETENTION_SETTINGS = {
     default: '0',
     unit: 'days',
     description:
-      'Days after which the output of a run is deleted, with its assets; the run and the last outputs of cells are kept. 0: never.',
+      'Days after which the output and the assets of a run are deleted. The run itself, and the last outputs of the cells in the notebook, are kept. 0: never.',
   }),
   keepVersionsDays: setting({
     env: 'TROUPE_KEEP_VERSIONS_DAYS',
@@ -27,8 +27,8 @@ export const RETENTION_SETTINGS = {
     default: '0',
     unit: 'days',
     description:
-      'Days after which an earlier version of a notebook is deleted, counted from the change that replaced it. The last 100 of each ' +
-      'notebook are kept. 0: never.',
+      'Days after which an earlier version of a notebook is deleted, counted from the change that replaced the version. With any value, ' +
+      'a notebook has at most its last 100 versions. 0: never.',
   }),
   keepAuditDays: setting({
     env: 'TROUPE_KEEP_AUDIT_DAYS',

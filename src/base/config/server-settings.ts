@@ -28,7 +28,7 @@ export const SERVER_SETTINGS = {
     kind: host,
     default: '127.0.0.1',
     description:
-      'Address to listen on. Unless it is a loopback address, datasources may reach public addresses only (see TROUPE_EGRESS_ALLOW).',
+      'Address to listen on. With an address other than loopback, datasources may reach public addresses only (see TROUPE_EGRESS_ALLOW).',
   }),
   port: setting({
     env: 'TROUPE_PORT',
@@ -40,40 +40,40 @@ export const SERVER_SETTINGS = {
     env: 'TROUPE_LISTEN_SOCKET',
     kind: socketPath,
     description:
-      'Unix socket on which the server listens for a proxy of this machine, in addition to its port. X-Forwarded-For of requests that come there is believed. Only root and the group of TROUPE_LISTEN_SOCKET_GROUP can connect, not even the user of the server. Linux only.',
+      'Unix socket on which the server listens for a proxy on this machine, in addition to its port. The server believes the X-Forwarded-For header of requests on this socket. Only root and the group TROUPE_LISTEN_SOCKET_GROUP can connect; the user of the server cannot. Linux only.',
   }),
   listenSocketGroup: optional({
     env: 'TROUPE_LISTEN_SOCKET_GROUP',
     kind: pattern(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/, 'the name or the number of a group'),
     description:
-      'Group whose members can connect to TROUPE_LISTEN_SOCKET: that of the proxy. The user of the server must be a member, too. Unset: the group of the server.',
+      'Group of the proxy, whose members can connect to TROUPE_LISTEN_SOCKET. The user of the server must be a member, too. Unset: the group of the server.',
   }),
   publicUrl: optional({
     env: 'TROUPE_PUBLIC_URL',
     kind: httpUrl,
     description:
-      'URL at which browsers reach this server. The addresses of notebooks (`url`) and the links in exported pages begin with it, and only its pages may change datasources and keys. Unset: the address of each request, with the scheme of `X-Forwarded-Proto` if a proxy sends that.',
+      'URL at which browsers reach this server. The addresses of notebooks (`url`) and the links in exported pages begin with this URL. Only pages under this URL may change datasources and keys. Unset: the address of each request, with the scheme of `X-Forwarded-Proto` if a proxy sends that header.',
   }),
   corsOrigins: setting({
     env: 'TROUPE_CORS_ORIGINS',
     kind: origins,
     default: 'none',
     description:
-      'Other origins whose pages may use the API from a browser (CORS). Their requests need an access token, too. Only pages of this server can change or test datasources, and set API keys of models and secrets of notebooks.',
+      'Other origins whose pages may use the API from a browser (CORS). Requests from these pages need an access token, too. Only pages of this server can change or test datasources, or set API keys of models and secrets of notebooks.',
   }),
   pageHosts: setting({
     env: 'TROUPE_PAGE_HOSTS',
     kind: pageHosts,
     default: 'none',
     description:
-      'Other hosts from which the pages of notebooks may load pictures, media, fonts, frames and data, never scripts. A script in an output can send such a host whatever the notebook shows. Plain http is for hosts of this machine only.',
+      'Other hosts from which the pages of notebooks may load pictures, media, fonts, frames and data, never scripts. A script in an output can send everything that the notebook shows to such a host. Plain http is allowed for this machine only.',
   }),
   workers: setting({
     env: 'TROUPE_WORKERS',
     kind: workers,
     default: 'auto',
     description:
-      'Number of worker processes; notebooks and conversations are divided among them. `auto` means one process on up to three processors (or outside of Linux), and otherwise half of the processors, at most 8, because kernels need the rest.',
+      'Number of worker processes; notebooks and conversations are divided among them. `auto` means one worker for every two processors, at most 8, because kernels need the rest. With up to three processors, or outside of Linux, `auto` means one process.',
   }),
   uwebsockets: optional({
     env: 'TROUPE_UWEBSOCKETS',
@@ -92,14 +92,14 @@ export const SERVER_SETTINGS = {
     kind: boolean,
     default: 'false',
     description:
-      'Whether to create an empty store next to credentials (bootstrap.json) or a keyring of an earlier store. Otherwise the server refuses to start in that case, because the volume with the store may not be mounted. Set it for one start only.',
+      'Whether to create an empty store where credentials (bootstrap.json) or a keyring of an earlier store are found. With false, the server then refuses to start, because the volume with the earlier store may not be mounted. Set this to true for one start only.',
   }),
   readOnly: setting({
     env: 'TROUPE_READ_ONLY',
     kind: boolean,
     default: 'false',
     description:
-      'Whether the server only reads, to look into a restored backup or a store on a full disk. It changes no data, starts no kernels of notebooks, and refuses changes with 503 `read_only`. It makes no backups, deletes nothing that is old, and nobody can sign in with a browser; access tokens work.',
+      'Whether the server only reads, for a look into a restored backup or a store on a full disk. Such a server starts no kernels of notebooks, and refuses changes with 503 `read_only`. It makes no backups and deletes no old records. Nobody can sign in with a browser; access tokens work.',
   }),
   diskReserveMb: setting({
     env: 'TROUPE_DISK_RESERVE_MB',
@@ -120,14 +120,14 @@ export const SERVER_SETTINGS = {
     env: 'TROUPE_BACKUP_DIR',
     kind: path,
     description:
-      'Directory for the backups that the server makes, preferably on another disk. Unset: it makes none. They do not contain the keyring.',
+      'Directory in which the server makes backups, preferably on another disk. These backups do not contain the keyring. Unset: the server makes no backups.',
   }),
   backupEveryH: setting({
     env: 'TROUPE_BACKUP_EVERY_H',
     kind: integer(1, 8760),
     default: '24',
     unit: 'h',
-    description: 'Hours between two of these backups.',
+    description: 'Hours between two backups in TROUPE_BACKUP_DIR.',
   }),
   backupIncrementMin: setting({
     env: 'TROUPE_BACKUP_INCREMENT_MIN',
@@ -135,20 +135,20 @@ export const SERVER_SETTINGS = {
     default: '5',
     unit: 'min',
     description:
-      'Minutes between two increments. An increment adds the changes since the last one to the latest backup. When the increments are larger than the backup, another backup is made. 0: no increments.',
+      'Minutes between two increments. An increment adds the latest changes to the last backup in TROUPE_BACKUP_DIR. When the increments together are larger than the backup, the server makes another backup early. 0: no increments.',
   }),
   backupKeep: setting({
     env: 'TROUPE_BACKUP_KEEP',
     kind: integer(1, 10_000),
     default: '7',
     description:
-      'How many of these backups are kept, with their increments; older ones are deleted. One more is kept if large increments cause earlier backups.',
+      'How many backups in TROUPE_BACKUP_DIR are kept, with their increments. Older backups are deleted; of those that were made early, one more is kept.',
   }),
   auditForward: optional({
     env: 'TROUPE_AUDIT_FORWARD',
     kind: auditTarget,
     description:
-      'Receiver of the audit entries of all workspaces: a file of JSON lines, or a syslog receiver (RFC 5424). Unset: nowhere.',
+      'Receiver of the audit entries of all workspaces: a file of JSON lines, or a syslog receiver (RFC 5424). Unset: the entries are not forwarded.',
   }),
   drainS: setting({
     env: 'TROUPE_DRAIN_S',
@@ -156,13 +156,13 @@ export const SERVER_SETTINGS = {
     default: '0',
     unit: 's',
     description:
-      'Time for which a stopping server still answers requests while `readyz` returns 503, so that load balancers notice it before the port closes.',
+      'Time for which a stopping server still answers requests. During this time `readyz` returns 503, so that load balancers notice the stop before the port closes.',
   }),
   logLevel: setting({
     env: 'TROUPE_LOG_LEVEL',
     kind: choice('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     default: 'info',
-    description: 'The least severe level that is logged. At debug there is a line for each request.',
+    description: 'The least severe level that is logged. With `debug`, the log has a line for each request.',
   }),
   slowRequestMs: setting({
     env: 'TROUPE_SLOW_REQUEST_MS',
@@ -170,7 +170,7 @@ export const SERVER_SETTINGS = {
     default: '1000',
     unit: 'ms',
     description:
-      'Requests that take longer on the server are logged as warnings; event streams and code calls are not. 0: no request is.',
+      'Time after which a request counts as slow: a warning in the log names it. Event streams and code calls never count as slow. 0: no request does.',
   }),
   otlpUrl: optional({
     env: 'TROUPE_OTLP_URL',
@@ -184,14 +184,14 @@ export const SERVER_SETTINGS = {
     default: '1',
     unit: '%',
     description:
-      'Share of the requests that are traced although their client has not begun a trace. If a request has a `traceparent` header, the header decides.',
+      'Share of requests for which the server begins a trace. If a request has a `traceparent` header, that header decides instead.',
   }),
   trustedProxies: setting({
     env: 'TROUPE_TRUSTED_PROXIES',
     kind: addresses,
     default: 'none',
     description:
-      'Proxies in front of the server whose X-Forwarded-For names the client, for the audit, the log and the count of wrong access tokens. While notebook code has the network of this machine (TROUPE_KERNEL_NETWORK=host), addresses of this machine are never trusted, because notebook code connects from them as well. There, a proxy of this machine uses TROUPE_LISTEN_SOCKET.',
+      'Addresses of proxies in front of the server. Their X-Forwarded-For header names the client in the audit, the log and the count of wrong access tokens. While notebook code has the network of this machine (TROUPE_KERNEL_NETWORK=host), the addresses of this machine are never trusted, because notebook code connects from them, too. A proxy on this machine then needs TROUPE_LISTEN_SOCKET.',
   }),
   bootstrapToken: optional({
     env: 'TROUPE_BOOTSTRAP_TOKEN',
@@ -216,7 +216,7 @@ export const SERVER_SETTINGS = {
     env: 'TROUPE_EGRESS_ALLOW',
     kind: targets,
     description:
-      'Loopback and private addresses that datasources may reach; all others are refused. Unset: all of them if the server listens on loopback only, otherwise none.',
+      'Loopback and private addresses that datasources may reach; other loopback and private addresses are refused. Unset: datasources may reach all if the server listens on loopback only, otherwise none.',
   }),
   maxFileMb: setting({
     env: 'TROUPE_MAX_FILE_MB',
@@ -230,13 +230,13 @@ export const SERVER_SETTINGS = {
     kind: integer(0, 1_000_000),
     default: '0',
     description:
-      'Most open client connections, over all ports; further ones are closed. Each of several workers has an equal share. 0: three quarters of the open files that each process may have.',
+      'Most open connections of clients, on all ports together; further connections are closed. Several workers have equal shares. 0: three quarters of the open files that each process may have.',
   }),
   warmUp: setting({
     env: 'TROUPE_WARM_UP',
     kind: boolean,
     default: 'true',
     description:
-      'Whether the server uses the first idle seconds after its start to carry out some runs of its own, which leave nothing behind. Its code is then compiled before the first users come. It takes about a second of processor time and 20 MiB of memory in each worker. Set it to false where servers are started often for little work.',
+      'Whether the server carries out some runs of its own in the first idle seconds after its start. These runs compile its code before the first users come, and leave nothing behind. They take about a second of processor time and 20 MiB of memory in each worker. Set this to false where servers are started often for little work.',
   }),
 } as const;

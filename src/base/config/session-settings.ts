@@ -10,7 +10,7 @@ export const SESSION_SETTINGS = {
     kind: integer(0, 1_000_000),
     default: '0',
     description:
-      'Most live notebook sessions in the whole server; 0 means no limit. With several workers a few more can wake at the same moment.',
+      'Most live notebook sessions in the whole server; 0 means no limit. Sessions that wake in several workers at the same moment can exceed it by a few.',
   }),
   idleTimeoutS: setting({
     env: 'TROUPE_IDLE_TIMEOUT_S',
@@ -18,7 +18,7 @@ export const SESSION_SETTINGS = {
     default: '0',
     unit: 's',
     description:
-      'Time after which an unused notebook session that nobody follows stops its kernel. Its next use starts a new kernel. 0 means never.',
+      'Time without a use or a subscriber after which a notebook session stops its kernel. The next use of the session starts a new kernel. 0 means never.',
   }),
   heartbeatS: setting({
     env: 'TROUPE_HEARTBEAT_S',
@@ -41,14 +41,14 @@ export const SESSION_SETTINGS = {
     default: '256',
     unit: 'MiB',
     description:
-      'Most memory for unread events of all subscribers together. Above it, the subscribers that lag most are disconnected and asked to reconnect. Each of several workers has an equal share.',
+      'Most memory for unread events of all subscribers together. When more is needed, the subscribers that lag most are disconnected and asked to reconnect. Several workers have equal shares.',
   }),
   workspaceMaxSessions: setting({
     env: 'TROUPE_WORKSPACE_MAX_SESSIONS',
     kind: integer(0, 1_000_000),
     default: '0',
     description:
-      'Most live notebook sessions of one workspace; 0 means no limit. With several workers a few more can wake at the same moment.',
+      'Most live notebook sessions of one workspace; 0 means no limit. Sessions that wake in several workers at the same moment can exceed it by a few.',
   }),
   workspaceMaxRuns: setting({
     env: 'TROUPE_WORKSPACE_MAX_RUNS',
@@ -67,7 +67,7 @@ export const SESSION_SETTINGS = {
     kind: integer(0, 1_000_000),
     default: '0',
     description:
-      'Most live notebook sessions that one member of a workspace has opened; 0 means no limit. This and the limits of workspaces can be set for one workspace (troupe workspace limits).',
+      'Most live notebook sessions that one member of a workspace has opened; 0 means no limit. `troupe workspace limits` changes the limits of one workspace and of its members.',
   }),
   userMaxRuns: setting({
     env: 'TROUPE_USER_MAX_RUNS',
@@ -81,13 +81,13 @@ export const SESSION_SETTINGS = {
     default: '0',
     unit: 'MiB',
     description:
-      'Most disk space that the files of one workspace may take. Beyond it, requests store no files and no session is opened; open notebooks can still write. 0 means no limit.',
+      'Most disk space that the files of one workspace may take. In a workspace that has more, requests can store no files and open no sessions; open notebooks can still write. 0 means no limit.',
   }),
   workspaceMaxFiles: setting({
     env: 'TROUPE_WORKSPACE_MAX_FILES',
     kind: integer(0, 10_000_000),
     default: '0',
     description:
-      'Most files and folders in the folder of one workspace, with the same effects beyond it; 0 means no limit.',
+      'Most files and folders of one workspace. A workspace that has more is limited like one beyond TROUPE_WORKSPACE_FILES_MB. 0 means no limit.',
   }),
 } as const;

@@ -10,7 +10,7 @@ export const SIGN_IN_SETTINGS = {
     kind: seconds(1, 365 * DAY_S),
     default: String(DAY_S / 2),
     unit: 's',
-    description: 'Time after which a person who has signed in with a browser and is inactive is signed out.',
+    description: 'Time without activity after which a person who has signed in with a browser is signed out.',
   }),
   signInMaxS: setting({
     env: 'TROUPE_SIGN_IN_MAX_S',
@@ -18,7 +18,7 @@ export const SIGN_IN_SETTINGS = {
     default: String(7 * DAY_S),
     unit: 's',
     description:
-      'Time after which a person who has signed in with a browser has to sign in again, even if active.',
+      'Time after a sign-in with a browser at which the person must sign in again, even if active.',
   }),
   tokenMaxAgeDays: setting({
     env: 'TROUPE_TOKEN_MAX_AGE_DAYS',
@@ -26,19 +26,19 @@ export const SIGN_IN_SETTINGS = {
     default: '0',
     unit: 'days',
     description:
-      'Longest life of an access token that is created from now on. A request without an expiry gets this life, and a request for a longer life is refused. Earlier tokens and the first token keep their expiry. 0: no limit.',
+      'Longest life of a new access token. A token that is requested without an expiry gets this life; a request for a longer life is refused. Earlier tokens and the first token keep their expiry. 0: no limit.',
   }),
   oidcIssuer: optional({
     env: 'TROUPE_OIDC_ISSUER',
     kind: issuer,
     description:
-      'The identity provider with which people sign in (OpenID Connect), by the issuer that its discovery document names. Unset: people sign in with access tokens only.',
+      'Issuer of the identity provider with which people sign in (OpenID Connect), exactly as its discovery document names it. Unset: people sign in with access tokens only.',
   }),
   oidcClientId: optional({
     env: 'TROUPE_OIDC_CLIENT_ID',
     kind: pattern(/^[\x21-\x7e]{1,256}$/, '1 to 256 visible ASCII characters'),
     description:
-      'Id of this server at the identity provider, where `<address of the server>/sign-in/callback` has to be registered.',
+      'Client id of this server at the identity provider. Register `<address of the server>/sign-in/callback` there as the redirect address.',
   }),
   oidcClientSecretFile: optional({
     env: 'TROUPE_OIDC_CLIENT_SECRET_FILE',
@@ -59,21 +59,22 @@ export const SIGN_IN_SETTINGS = {
       'scopes separated by spaces, of which the first is openid',
     ),
     default: 'openid profile email offline_access',
-    description: 'Scopes that the identity provider is asked for. They must lead to a refresh token.',
+    description:
+      'Scopes that the server asks the identity provider for. With these scopes, the provider must issue a refresh token.',
   }),
   oidcParameters: setting({
     env: 'TROUPE_OIDC_PARAMETERS',
     kind: signInParameters,
     default: 'none',
     description:
-      'Further query parameters of the sign-in address at the provider, such as `access_type=offline&prompt=consent` for Google, which gives no refresh token without them.',
+      'Further query parameters of the sign-in address at the provider. Google, for example, issues a refresh token only with `access_type=offline&prompt=consent`.',
   }),
   oidcUserClaim: setting({
     env: 'TROUPE_OIDC_USER_CLAIM',
     kind: pattern(/^[\w:./-]{1,200}$/, 'the name of a claim'),
     default: 'email',
     description:
-      'The claim that becomes the id of the user here. With `email` the provider must have verified the address, and the person becomes the user whom an owner has added with it.',
+      'The claim whose value becomes the id of the user on this server. With `email`, the provider must have verified the address. A user whom an owner has added under that address is the same user.',
   }),
   oidcGroupsClaim: setting({
     env: 'TROUPE_OIDC_GROUPS_CLAIM',
@@ -87,13 +88,14 @@ export const SIGN_IN_SETTINGS = {
     kind: groupRoles,
     default: 'none',
     description:
-      'The workspaces and roles of groups: as long as people are in a group, they are members of its workspaces, with the highest of their roles. Everybody whom the provider signs in belongs to the group `*`.',
+      'The workspaces and roles of groups. People are members of the workspaces of a group as long as they are in the group. Several groups with one workspace give the highest of their roles. Everybody whom the provider signs in belongs to the group `*`.',
   }),
   oidcCheckS: setting({
     env: 'TROUPE_OIDC_CHECK_S',
     kind: seconds(1, 600), // sessions end after 15 minutes without an answer
     default: '30',
     unit: 's',
-    description: 'How often the identity provider is asked about each person who has signed in with it.',
+    description:
+      'Time between two questions to the identity provider about each person who has signed in through the provider.',
   }),
 } as const;
