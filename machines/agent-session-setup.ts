@@ -105,7 +105,7 @@ const failed = (code: FailureCode, message: string): RunEnding => ({
 });
 export const AGENT_BROKEN = failed(
   'agent_failed',
-  'The agent could not go on, through a fault of the server.',
+  'The agent could not continue because of a fault of the server.',
 );
 export const EXPIRED: RunEnding = { status: 'failed', failure: OUT_OF_TIME };
 export const OVER_TIME_LIMIT = failed(

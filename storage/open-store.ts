@@ -104,7 +104,7 @@ export async function openReadOnlyStore(path: string): Promise<Store> {
           'Start the server without TROUPE_READ_ONLY first.',
         )
       : new OperatorError(
-          `The store at ${path} has format ${found}, and this release serves format ${version}; a server that only reads converts nothing.`,
+          `The store at ${path} has format ${found}, and this release needs format ${version}. A server that only reads does not convert the store.`,
           'Convert it with troupe migrate, or start the release that wrote it.',
         );
   } catch (error) {

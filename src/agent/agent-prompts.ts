@@ -152,7 +152,7 @@ export class AgentPrompts {
       refusal(asked: string) {
         if (!slugs.includes(asked)) {
           const known = slugs.join(', ') || 'none';
-          return `The datasource ${asked} is not among those of this conversation: ${known}.`;
+          return `This conversation has no datasource ${asked}. Its datasources: ${known}.`;
         }
         if (isAllowed(asked)) return undefined;
         return (

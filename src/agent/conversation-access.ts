@@ -68,7 +68,7 @@ export class ConversationAccess {
   checkSettings(principal: Principal, record: ConversationRecord): void {
     if (ownerOf(record) === principal.userId) return;
     const ownerId = ownerOf(record);
-    const detail = `Only the owner of this conversation, ${ownerId}, changes its model, instructions and datasources.`;
+    const detail = `Only the owner of this conversation, ${ownerId}, may change its model, instructions and datasources.`;
     throw new AppError('conversation_read_only', detail, { members: { ownerId } });
   }
 

@@ -76,7 +76,7 @@ export function savedConversation(
       : namingNotebook(() => access.usableInNotebook(principal, sessionId));
   if (changesSettings(record, request)) access.checkSettings(principal, record);
   if (record.notebookSessionId === (notebookSessionId ?? null)) return record;
-  const detail = `The conversation ${sessionId} is bound to the notebook session ${record.notebookSessionId}: name it.`;
+  const detail = `The conversation ${sessionId} is bound to the notebook session ${record.notebookSessionId}: name that session.`;
   throw new AppError('binding_differs', detail);
 }
 

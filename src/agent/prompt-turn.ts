@@ -287,7 +287,7 @@ export class PromptTurn {
       return { type: 'step.failed', failure: REFUSED, retryMs: null, tokens: this.#report() };
     }
     if (finish === 'length')
-      this.#warnings.add('answer_cut', 'The model reached the most it may write at once.');
+      this.#warnings.add('answer_cut', 'The answer was cut off at the longest answer that the model gives.');
     const isSilent = calls === 0 && !parts.some((part) => part.type === 'text' && part.text !== '');
     if (isSilent) this.#warnings.add('empty_answer', 'The model ended without an answer.');
     return { type: 'step.done', calls, tokens: this.#report() };

@@ -16,7 +16,7 @@ type OnFault = (error: unknown) => void;
 
 const BROKEN: Failure = {
   code: 'agent_failed',
-  message: 'The agent could not go on, through a fault of the server.',
+  message: 'The agent could not continue because of a fault of the server.',
 };
 
 type Stop = { type: 'stop' };

@@ -31,7 +31,7 @@ const MAY_WRITE: DatasourceWarning = {
 };
 const RIGHTS_UNKNOWN: DatasourceWarning = {
   code: 'account_rights_unknown',
-  message: `Whether the account of this connection may change data is not known. ${NO_MODE} Use an account that can only read.`,
+  message: `The account of this connection may be able to change data. ${NO_MODE} Use an account that can only read.`,
 };
 
 /** Returns the warnings of a connection that was not tested. */

@@ -18,15 +18,12 @@ function failed(statusCode: number, hintMs: number) {
 
 test('a provider is asked again after a pause of up to a minute that it names, and not if the pause is longer', () => {
   const later = MAX_HINT_MS + 1_000;
-  const limited = 'The model takes no more requests';
+  const limited = 'The model accepts no more requests at present';
   assert.deepEqual(failed(429, MAX_HINT_MS), [MAX_HINT_MS, `${limited} for now.`]);
   assert.deepEqual(failed(429, later), [null, `${limited} for 2 minutes.`]);
   const overloaded = 'The model’s server is overloaded or fails';
   for (const status of [503, 500, 408]) {
     assert.deepEqual(failed(status, MAX_HINT_MS), [MAX_HINT_MS, `${overloaded}.`]);
-    assert.deepEqual(failed(status, later), [
-      null,
-      `${overloaded}, and asks to be left alone for 2 minutes.`,
-    ]);
+    assert.deepEqual(failed(status, later), [null, `${overloaded}, and asks for no requests for 2 minutes.`]);
   }
 });

@@ -109,7 +109,7 @@ for (const place of [await prepare('1'), await prepare('3')]) {
     );
     assert.match(
       refused.message,
-      /Each member of this workspace may have at most 2 runs in progress, and you have as many/,
+      /Each member of this workspace may have at most 2 runs in progress, and you have reached this limit/,
     );
     assert.equal((await runAll(client)).runIds.length, 2, 'the others have their own');
     await set({ runs: 3 });

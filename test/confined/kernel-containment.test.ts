@@ -39,7 +39,7 @@ for (const where of ['messages', 'ready'] as const) {
       cause: 'kernel_protocol_error',
       code: null,
       signal: null,
-      message: 'The kernel sent something that the server could not take.',
+      message: 'The kernel sent a message that the server could not read.',
     });
     assert.deepEqual(logged.splice(0), [{ err: error, kernel: 'mistaken' }]);
     assert.equal((await innocent.run(['a'])).statuses.a, 'success');

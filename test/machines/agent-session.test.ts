@@ -27,7 +27,7 @@ const CLOSED: Failure = {
 };
 const BROKEN: Failure = {
   code: 'agent_failed',
-  message: 'The agent could not go on, through a fault of the server.',
+  message: 'The agent could not continue because of a fault of the server.',
 };
 const OUT_OF_TIME: Failure = {
   code: 'agent_time_limit',

@@ -43,7 +43,7 @@ test('a store of a server that only reads takes no write, and an older one is no
   );
   await assert.rejects(
     openReadOnlyStore(old.path),
-    /a server that only reads converts nothing\. Convert it with troupe migrate/,
+    /A server that only reads does not convert the store\. Convert it with troupe migrate/,
   );
 });
 

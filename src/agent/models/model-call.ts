@@ -118,7 +118,7 @@ export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
     signal.throwIfAborted();
     if (bytes > limits.bytes) throw tooLong(id);
     if (isSilent) {
-      const message = `${id} said nothing for ${Math.round(silenceMs / 100) / 10} s.`;
+      const message = `${id} sent nothing for ${Math.round(silenceMs / 100) / 10} s.`;
       throw new ModelFailure('model_silent', message, undefined);
     }
     throw modelFailureOf(error, { id, secrets: target.apiKey === undefined ? [] : [target.apiKey] });

@@ -77,7 +77,7 @@ function ofCall(error: APICallError, { id, secrets }: AskedModel): ModelFailure 
 }
 
 function rateLimited(hint: number | undefined): ModelFailure {
-  const message = 'The model takes no more requests';
+  const message = 'The model accepts no more requests at present';
   return isTooLong(hint)
     ? new ModelFailure('model_rate_limited', `${message} for ${minutes(hint)}.`, null)
     : new ModelFailure('model_rate_limited', `${message} for now.`, hint);
@@ -86,11 +86,7 @@ function rateLimited(hint: number | undefined): ModelFailure {
 function overloaded(hint?: number): ModelFailure {
   const message = 'The model’s server is overloaded or fails';
   return isTooLong(hint)
-    ? new ModelFailure(
-        'model_overloaded',
-        `${message}, and asks to be left alone for ${minutes(hint)}.`,
-        null,
-      )
+    ? new ModelFailure('model_overloaded', `${message}, and asks for no requests for ${minutes(hint)}.`, null)
     : new ModelFailure('model_overloaded', `${message}.`, hint);
 }
 

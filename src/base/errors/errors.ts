@@ -13,7 +13,7 @@ export interface CatalogueEntry {
 const ENTRIES = {
   malformed_json: { status: 400, title: 'The body is not valid JSON' },
   invalid_request: { status: 400, title: 'The request does not match the schema' },
-  invalid_cursor: { status: 400, title: 'The cursor is not one of this list' },
+  invalid_cursor: { status: 400, title: 'The cursor does not belong to this list' },
   missing_workspace: { status: 400, title: 'The Service-Workspace-Id header is missing' },
   missing_session: { status: 400, title: 'The Service-Session-Id header is missing' },
   duplicate_cell: { status: 400, title: 'A cell id appears twice' },
@@ -36,50 +36,51 @@ const ENTRIES = {
   session_open: {
     status: 409,
     title: 'A session is open on this notebook',
-    advice: 'Close it first.',
+    advice: 'Close the session first.',
   },
   session_exists: {
     status: 409,
     title: 'A live session with this id already exists',
-    advice: 'Use that one, or close it first.',
+    advice: 'Use that session, or close it first.',
   },
   session_busy: {
     status: 409,
     title: 'The session is busy',
-    advice: 'Wait until it is ready again, or cancel its run.',
+    advice: 'Wait until the session is ready again, or cancel its run.',
   },
   session_not_ready: {
     status: 409,
     title: 'The session is not ready',
-    advice: 'Wait until it is ready: its event stream and a GET of it show when.',
+    advice: 'Wait until the session is ready: follow its event stream, or GET the session again.',
     retryAfterS: 1,
   },
   session_failed: {
     status: 409,
     title: 'The session has failed',
-    advice: 'A GET of it shows why; a few seconds after the failure it also starts it again.',
+    advice:
+      'A GET of the session shows why it failed. A few seconds after the failure, a GET also starts the session again.',
   },
   session_closed: {
     status: 409,
     title: 'The session is closed',
-    advice: 'To use it, open it again.',
+    advice: 'Open the session again to use it.',
   },
   session_not_editable: {
     status: 409,
     title: 'The session is in run mode and cannot be edited',
-    advice: 'Omit code and config, or open it again in edit mode.',
+    advice: 'Omit code and config, or open the session again in edit mode.',
   },
   structural_error: { status: 409, title: 'The notebook has structural errors' },
   notebook_not_ready: {
     status: 409,
     title: 'The notebook session is not ready',
-    advice: 'Wait until it is ready: its event stream and a GET of it show when.',
+    advice: 'Wait until the session is ready: follow its event stream, or GET the session again.',
   },
   binding_differs: { status: 409, title: 'The conversation is bound to another notebook, or to none' },
   environment_differs: {
     status: 409,
     title: 'The notebook session belongs to another environment',
-    advice: 'Name the environment that it is in: a GET of it shows which.',
+    advice: 'Name the environment of the session: a GET of the session shows it.',
   },
   no_model_configured: { status: 409, title: 'No model is configured' },
   model_not_configured: { status: 409, title: 'The provider of this model is not configured' },
@@ -91,22 +92,22 @@ const ENTRIES = {
   environment_in_use: {
     status: 409,
     title: 'Sessions are still attached to the environment',
-    advice: 'Close them first.',
+    advice: 'Close these sessions first.',
   },
   environment_closed: {
     status: 409,
     title: 'The environment is closed',
-    advice: 'Create another one.',
+    advice: 'Create another environment.',
   },
   run_finished: {
     status: 409,
     title: 'The run has already finished',
-    advice: 'A GET of it shows how it ended.',
+    advice: 'A GET of the run shows how it ended.',
   },
   run_in_progress: {
     status: 409,
     title: 'The run has not ended yet',
-    advice: 'Cancel it first, or wait until it has ended.',
+    advice: 'Cancel the run first, or wait until it has ended.',
   },
   datasource_changed: { status: 409, title: 'Another request changed the datasource meanwhile' },
   already_exists: { status: 409, title: 'A datasource or a member with this name already exists' },
@@ -118,12 +119,12 @@ const ENTRIES = {
   workspace_in_use: {
     status: 409,
     title: 'Sessions are open in the workspace',
-    advice: 'Close them first.',
+    advice: 'Close these sessions first.',
   },
   last_workspace: {
     status: 409,
     title: 'You own no other workspace',
-    advice: 'Create another one first.',
+    advice: 'Create another workspace first.',
   },
   last_owner: { status: 409, title: 'A workspace must keep at least one owner' },
   idempotency_key_reused: { status: 409, title: 'The idempotency key was used with another request' },
@@ -132,7 +133,7 @@ const ENTRIES = {
     title: 'The first request with this idempotency key is still running',
   },
   key_in_use: { status: 409, title: 'The key is in use' },
-  not_a_file: { status: 409, title: 'There is something else than a file at this path' },
+  not_a_file: { status: 409, title: 'The path does not lead to a file' },
   file_inaccessible: { status: 409, title: 'The permissions of the file do not allow this' },
   precondition_failed: {
     status: 412,
@@ -212,8 +213,8 @@ export function readOnly(): AppError {
   return new AppError(
     'read_only',
     'This server was started with TROUPE_READ_ONLY: it answers reads and changes nothing. ' +
-      'Send changes to the server that owns these data, or ask an operator to start this one again without that setting. ' +
-      'Nobody can sign in with a browser here; requests with an access token are answered.',
+      'Send changes to the server that owns these data, or ask an operator to start this server again without that setting. ' +
+      'Nobody can sign in with a browser here, but access tokens work.',
   );
 }
 

@@ -29,7 +29,7 @@ export function overQuota({ name, what, of = 'workspace' }: NamedLimit, max: num
   const detail =
     of === 'workspace'
       ? `This workspace may have at most ${max} ${what}.`
-      : `Each member of this workspace may have at most ${max} ${what}, and you have as many.`;
+      : `Each member of this workspace may have at most ${max} ${what}, and you have reached this limit.`;
   return new AppError('quota_exceeded', detail, {
     headers: { 'retry-after': RETRY_AFTER_S },
     ...(name === undefined ? {} : { members: { limit: { name, of, max } } }),

@@ -7,7 +7,8 @@ interface Meaning {
   readonly advice: string;
 }
 
-const OWNERSHIP = 'Run the server as the user that owns it, or give it to the user of the server (chown).';
+const OWNERSHIP =
+  'Run the server as the owner of this path, or give the path to the user of the server (chown).';
 const FAILING_DISK =
   'Look into the system log (dmesg), replace the disk if it fails, and restore the latest backup.';
 

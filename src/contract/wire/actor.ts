@@ -25,15 +25,17 @@ const LinkSchema = Type.Object(
 const identity = {
   kind: Type.String({ description: 'Such as `notebook-session` or `run`.' }),
   id: Type.String(),
-  machine: Type.String({ description: 'The id of its statechart, for `GET /api/v3/charts/{machine}`.' }),
+  machine: Type.String({
+    description: 'The id of the statechart of the actor, for `GET /api/v3/charts/{machine}`.',
+  }),
   presence: oneOf(['live', 'stored', 'ended', 'failed'], {
     description:
-      'Whether the actor is in memory, only in the store, in its final state, or was removed from memory ' +
-      'by an error of the server. The next use of a failed actor restores it.',
+      'Whether the actor is in memory (`live`), only in the store, or in its final state. An error of the server ' +
+      'has removed a `failed` actor from memory; its next use restores it.',
   }),
   state: Type.Unknown({ description: 'The state value of its statechart.' }),
   path: Type.String({ description: 'The state as a path, such as `live.busy.running`.' }),
-  since: Type.String({ format: 'date-time', description: 'When it last changed its state.' }),
+  since: Type.String({ format: 'date-time', description: 'When the actor last changed its state.' }),
   revision: Type.Integer({ description: 'How many transitions were stored.' }),
   links: Type.Array(LinkSchema),
 };
@@ -73,7 +75,7 @@ const filters = {
   ended: Type.Boolean({
     default: false,
     description:
-      'Whether to list also actors that ended or failed lately. Each worker remembers the last 1,000.',
+      'Whether to list also actors that ended or failed lately. Each worker remembers its last 1,000 such actors.',
   }),
 };
 
@@ -100,7 +102,7 @@ export const ActorPageSchema = Type.Object(
     ),
     counts: Type.Array(ActorCountSchema, {
       description:
-        'How many actors there are of each kind in each state, regardless of `kind` and `state` in the query.',
+        'The number of actors of each kind in each state, whatever the `kind` and `state` of the query.',
     }),
     silentWorkers: SilentWorkers,
   },
@@ -120,19 +122,19 @@ export const ActorDetailSchema = Type.Object(
         {
           at: Timestamp,
           type: Type.String({ description: 'The type of the event.' }),
-          from: Type.String({ description: 'The state before, as a path.' }),
-          to: Type.String({ description: 'The state after.' }),
+          from: Type.String({ description: 'The state before the event, as a path.' }),
+          to: Type.String({ description: 'The state after the event.' }),
           refused: Type.Optional(
-            Type.String({ description: 'The code of the error with which it was refused.' }),
+            Type.String({ description: 'The code of the error with which the event was refused.' }),
           ),
         },
         { $id: 'ActorTrailEntry', ...closed },
       ),
-      { description: 'The last 32 events since it came into memory, oldest first.' },
+      { description: 'The last 32 events since the actor came into memory, oldest first.' },
     ),
     takes: Type.Array(Type.String(), {
       description:
-        'The types of the events that its state takes. For a type that `refuses` lists as well, the data of the event decides.',
+        'The types of the events that the actor takes in its state. For a type that `refuses` lists as well, the data of the event decides.',
     }),
     refuses: Type.Array(
       Type.Object(
@@ -144,7 +146,7 @@ export const ActorDetailSchema = Type.Object(
         },
         { $id: 'ActorRefusal', ...closed },
       ),
-      { description: 'The events that its state refuses, and why.' },
+      { description: 'The events that the actor refuses in its state, and why.' },
     ),
   },
   { $id: 'ActorDetail', ...closed },
@@ -158,7 +160,8 @@ export const ChartQuery = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 100,
-        description: 'The `version` of the chart. With it, the response may be cached for ever.',
+        description:
+          'The `version` of the chart. A request with a version gets a response that may be cached for ever.',
       }),
     ),
   },
@@ -185,7 +188,7 @@ export type Chart = Wire<typeof ChartSchema>;
 const who = { kind: Type.String(), id: Type.String() };
 const EventsTaken = Type.Array(Type.String(), {
   description:
-    'The types of the events that the actor took, at most the last 16; empty when it came into memory.',
+    'The types of the events that the actor took, at most the last 16; empty when the actor came into memory.',
 });
 
 const ACTOR_EVENTS = {
@@ -228,7 +231,7 @@ const ACTOR_EVENTS = {
       event: Type.String({ description: 'The type of the event.' }),
       code: Type.String({ description: 'The code of the error.' }),
       count: Type.Integer({
-        description: 'How often the command was refused since the last event about it.',
+        description: 'How often the command was refused since the last event about this refusal.',
       }),
       title: Type.String(),
       advice: nullable(Type.String({ description: 'Advice for the caller.' })),
@@ -238,7 +241,7 @@ const ACTOR_EVENTS = {
   'actor.left': Type.Object(
     {
       ...who,
-      state: Type.String({ description: 'Its last state, as a path.' }),
+      state: Type.String({ description: 'The last state of the actor, as a path.' }),
       presence: oneOf(['ended', 'failed', 'stored', 'deleted'], {
         description:
           'Whether the actor ended, failed because of an error of the server, is only in the store, or was deleted.',
@@ -272,7 +275,7 @@ export const ActorEventsQuery = Type.Object(
     moves: Type.Boolean({
       default: true,
       description:
-        'Whether to send `actor.moved` and `actor.left`. Without them you get `actors.counts` instead, at most once a second.',
+        'Whether to send `actor.moved` and `actor.left`. With false, `actors.counts` is sent instead, at most once a second.',
     }),
     lastEventId: LastEventId,
   },

@@ -24,8 +24,8 @@ export const OmittedChars = Type.Optional(
   Type.Integer({
     minimum: 1,
     description:
-      'Only in events: so many characters follow the beginning given here. An `input` is then the beginning of its JSON. ' +
-      '`GET …/entries` has all of it.',
+      'Only in events, which have only the beginning of a long text: the number of characters that are left out. Of an `input`, the ' +
+      'beginning of its JSON is sent. `GET …/entries` has the whole text.',
   }),
 );
 
@@ -74,7 +74,7 @@ const EntryPartSchema = taggedUnion(
         touchedCells: Type.Optional(
           Type.Array(Type.String(), {
             description:
-              'The ids of the cells that the call created, changed or deleted, or was asked to run: the ' +
+              'The ids of the cells that the call created, changed, deleted or had to run: the ' +
               'first 100. Absent when there are none, or when the call was interrupted before they were ' +
               'known.',
           }),
@@ -96,10 +96,10 @@ export const AgentEntrySchema = Type.Object(
     outcome: Type.Optional(
       oneOf(['cancelled', 'failed', 'limit', 'stale'], {
         description:
-          'Present only for a prompt whose run did not complete. `limit`: it stopped at a limit for the ' +
+          'Present only for a prompt whose run did not complete. `limit`: the run stopped at a limit for the ' +
           'steps, tokens or time of a prompt. `stale`: the server ended before the run did. Later ' +
-          'requests to a model contain a note in place of such a prompt and everything that followed it. ' +
-          'After a `limit` they contain the whole prompt, with a note that it ended.',
+          'requests to a model contain a note in place of the prompt and its answer. ' +
+          'After a `limit` they contain prompt and answer, with a note that the run ended.',
       }),
     ),
   },
@@ -123,7 +123,8 @@ const summary = {
   environmentId: nullable(Type.String()),
   notebookSessionId: nullable(Type.String()),
   ownerId: Type.String({
-    description: 'The user who owns the conversation: its creator (`createdBy`), until it is handed over.',
+    description:
+      'The user who owns the conversation: its creator (`createdBy`), until the conversation is handed over.',
   }),
   createdBy: CreatedBy,
   status: AgentSessionStatusSchema,
@@ -165,7 +166,7 @@ const identifier = (description: string) => Type.String({ minLength: 1, maxLengt
 
 export const OpenAgentSessionSchema = Type.Object(
   {
-    environmentId: identifier('The execution environment to open it in.'),
+    environmentId: identifier('The execution environment in which to open the conversation.'),
     notebookSessionId: optionalOrNull(
       identifier('A ready notebook session of the same environment, for the agent to work in.'),
     ),

@@ -6,7 +6,7 @@ export const AuditEntrySchema = Type.Object(
   {
     id: Type.String(),
     createdAt: Timestamp,
-    userId: Type.String({ description: 'The user who did it.' }),
+    userId: Type.String({ description: 'The user who carried out the action.' }),
     tokenId: Type.String({ description: 'Empty for a query by a notebook.' }),
     action: Type.String({ description: 'The action, such as `member.add` or `datasource.query`.' }),
     target: Type.String({ description: 'The id or the slug of the object of the action.' }),
@@ -18,14 +18,17 @@ export const AuditEntrySchema = Type.Object(
       Type.Object(
         {
           by: oneOf(['notebook', 'agent']),
-          sessionId: nullable(Type.String({ description: 'The notebook session, if it is known.' })),
+          sessionId: nullable(
+            Type.String({ description: 'The notebook session of the query, if it is known.' }),
+          ),
           statements: Type.Integer({
             description:
               'The number of similar statements, within about one second, that the entry summarises.',
           }),
-          rows: Type.Integer({ description: 'How many rows they returned in total.' }),
+          rows: Type.Integer({ description: 'How many rows the statements returned in total.' }),
           durationMs: Type.Integer({
-            description: 'How many milliseconds they took in total, until the last row was read.',
+            description:
+              'How many milliseconds the statements took in total, until their last rows were read.',
           }),
         },
         { $id: 'AuditedQuery', ...closed, description: 'Present for `datasource.query`.' },

@@ -21,14 +21,14 @@ const CellSettingsChangeSchema = Type.Object(settings, {
 const NameSchema = Type.String({
   maxLength: 128,
   pattern: CELL_NAME,
-  description: 'Empty for no name. No other cell of the notebook may have it.',
+  description: 'The name of the cell; empty for none. No other cell of the notebook may have the same name.',
 });
 
 const CodeSchema = Type.String({ description: 'Python.' });
 
 const PLACE = {
-  before: optionalOrNull(Type.String({ description: 'The cell before which it is put.' })),
-  after: optionalOrNull(Type.String({ description: 'The cell after which it is put.' })),
+  before: optionalOrNull(Type.String({ description: 'The cell before which this cell is put.' })),
+  after: optionalOrNull(Type.String({ description: 'The cell after which this cell is put.' })),
 };
 
 const READ_CELL = {
@@ -55,7 +55,7 @@ const CellChangeSchema = taggedUnion(
         $id: 'CreateCell',
         ...closed,
         description:
-          'Adds a cell: at the end, or where `before` or `after` says. Without `cellId` the server chooses an id.',
+          'Adds a cell: at the end, or at the place that `before` or `after` names. Without `cellId` the server chooses an id.',
       },
     ),
     Type.Object(
@@ -96,7 +96,7 @@ export const ChangeCellsSchema = Type.Object(
         maxLength: 64,
         description:
           'The `updatedAt` of the notebook as you know it. The request is refused if anything in the notebook has changed since. ' +
-          'Without it, only cells whose change names a `version` are compared.',
+          'Without this member, only the `version` of each change is compared.',
       }),
     ),
   },
@@ -129,8 +129,8 @@ export const ChangedCellsSchema = Type.Object(
       ),
       {
         description:
-          'For each change of the request, in its order, the cell that it made or changed. `version` is ' +
-          'its version after the whole request; null when the cell was deleted.',
+          'For each change, in the order of the request, the cell that the change made or changed. `version` is ' +
+          'the version of the cell after the whole request; null when the cell was deleted.',
       },
     ),
   },

@@ -16,7 +16,7 @@ export const ConnectionSchema = Type.Unsafe<Readonly<Record<string, unknown>>>({
   required: ['kind'],
   writeOnly: true,
   description:
-    'A complete connection, as `GET /api/v3/datasource-connections/schema` describes it. It is never returned.',
+    'A complete connection, as `GET /api/v3/datasource-connections/schema` describes it. The connection is never returned.',
 });
 /** A complete connection: its `kind`, and the members that the connection schema gives for that kind. */
 export type DatasourceConnection = Wire<typeof ConnectionSchema>;
@@ -71,7 +71,7 @@ const warnings = Type.Optional(
     ),
     {
       description:
-        'Warnings about an account that agents will use, for kinds of databases without a read-only mode ' +
+        'Warnings about the rights of the account, because agents will use it, for kinds of databases without a read-only mode ' +
         '(mssql, snowflake, databricks, trino). Present in responses to a successful test, and to ' +
         'creating and replacing a datasource; absent when there are none.',
     },
@@ -90,7 +90,7 @@ export const DatasourceSchema = Type.Object(
         'Increases with each replacement of the connection. A new datasource with the same slug starts at 1 again.',
     }),
     configured: Type.Boolean({
-      description: 'Whether a connection is stored. It says nothing about the last test.',
+      description: 'Whether a connection is stored, whatever the result of the last test.',
     }),
     embedded: Type.Boolean({
       description: 'Whether the database runs inside the server, on files of the workspace.',
@@ -98,7 +98,10 @@ export const DatasourceSchema = Type.Object(
     warnings,
     createdBy: CreatedBy,
     createdAt: Timestamp,
-    updatedAt: Type.String({ format: 'date-time', description: 'When its connection was last replaced.' }),
+    updatedAt: Type.String({
+      format: 'date-time',
+      description: 'When the connection of the datasource was last replaced.',
+    }),
   },
   { $id: 'Datasource', ...closed },
 );
@@ -114,7 +117,7 @@ export const ConnectionTestSchema = Type.Object(
   {
     ok: Type.Boolean(),
     message: Type.String({
-      description: 'A general text that shows nothing of the connection or the driver.',
+      description: 'A general text without details of the connection or the driver.',
     }),
     elapsedMs: Type.Number(),
     warnings,

@@ -3,7 +3,7 @@ import { closed, Timestamp, type Wire } from './shape.ts';
 
 export const EventTicketSchema = Type.Object(
   {
-    ticket: Type.String({ description: 'A secret. It opens one stream, once.' }),
+    ticket: Type.String({ description: 'A secret that opens one stream, once.' }),
     url: Type.String({ description: 'The path of the stream, with the ticket.' }),
     expiresAt: Timestamp,
   },

@@ -5,7 +5,7 @@ import { closed, listSchema, oneOf, type Wire } from './shape.ts';
 export const HealthSchema = Type.Object(
   {
     status: oneOf(['ok', 'draining'], {
-      description: '`draining`: the server stops, and new requests belong to another one.',
+      description: '`draining`: the server is stopping, and new requests should go to another server.',
     }),
   },
   { $id: 'Health', ...closed },
@@ -19,7 +19,7 @@ export const ReadinessSchema = Type.Object(
     warnings: Type.Optional(
       Type.Array(Type.String(), {
         description:
-          'Problems that an operator should look at although the server is ready, such as a disk that is nearly full.',
+          'Problems of a server that is ready, which an operator should look at, such as a disk that is nearly full.',
       }),
     ),
   },
@@ -30,8 +30,8 @@ export type Readiness = Wire<typeof ReadinessSchema>;
 const KeySchema = Type.Object(
   {
     id: Type.String(),
-    active: Type.Boolean({ description: 'Whether it encrypts new connections.' }),
-    sealed: Type.Integer({ description: 'How many connections it encrypts.' }),
+    active: Type.Boolean({ description: 'Whether the key encrypts new connections.' }),
+    sealed: Type.Integer({ description: 'How many connections the key encrypts.' }),
   },
   { $id: 'Key', ...closed },
 );

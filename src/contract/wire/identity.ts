@@ -31,7 +31,7 @@ const DisplayNameSchema = Type.String({ minLength: 1, maxLength: 200 });
 
 const ScopeSchema = oneOf(SCOPES, {
   $id: 'Scope',
-  description: 'The permitted use of a token, within the role of its user.',
+  description: 'The permitted use of a token. The role of its user limits it further.',
 });
 
 export const WorkspaceSchema = Type.Object(
@@ -70,7 +70,7 @@ export const WorkspaceLimitsSchema = Type.Object(
     ),
     set: Type.Array(Type.String(), {
       description:
-        'The names of the limits that are set for this workspace; the others come from the settings of the server.',
+        'The names of the limits that are set for this workspace. All other limits come from the settings of the server.',
     }),
     updatedAt: nullable(Timestamp),
     updatedBy: nullable(UserIdSchema),
@@ -122,7 +122,7 @@ const tokenMembers = {
   name: DisplayNameSchema,
   userId: UserIdSchema,
   workspaceId: Type.Union([Type.String(), Type.Null()], {
-    description: 'The only workspace it is valid for; null means every workspace of its user.',
+    description: 'The only workspace for which the token is valid; null means every workspace of its user.',
   }),
   scopes: Type.Array(ScopeSchema),
   createdAt: Timestamp,

@@ -44,7 +44,7 @@ export const UiValuesResultSchema = Type.Object(
       },
     ),
     unknown: Type.Array(Type.String(), {
-      description: 'The ids for which the kernel has no element. The other values were set.',
+      description: 'The ids for which the kernel has no element. All other values were set.',
     }),
     failures: Type.Array(
       Type.Object(
@@ -134,19 +134,21 @@ export type CompleteCode = Wire<typeof CompleteCodeSchema>;
 
 export const CompletionsSchema = Type.Object(
   {
-    prefixLength: Type.Integer({ description: 'How many characters before the cursor an option replaces.' }),
+    prefixLength: Type.Integer({
+      description: 'The number of characters before the cursor that an option replaces.',
+    }),
     options: Type.Array(
       Type.Object(
         {
           name: Type.String(),
           type: Type.String({ description: 'Such as `function`, `module` or `instance`.' }),
-          info: nullable(Type.String({ description: 'Its description, as HTML.' })),
+          info: nullable(Type.String({ description: 'The description of the name, as HTML.' })),
         },
         { $id: 'Completion', ...closed },
       ),
     ),
     isIncomplete: Type.Boolean({
-      description: 'Whether there may be more: the kernel took too long, or there are too many options.',
+      description: 'Whether options may be missing: the kernel took too long, or there are too many options.',
     }),
   },
   { $id: 'Completions', ...closed },

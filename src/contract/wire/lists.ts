@@ -133,7 +133,7 @@ const includeWith = (byDefault: 'output' | 'none') =>
     oneOf(['output', 'none'], {
       default: byDefault,
       description:
-        'Whether each run comes with its `output`, which may be large. With `none` it is null; `GET /api/v3/runs/{runId}` ' +
+        'Whether each run comes with its `output`, which may be large. With `none` the output is null; `GET /api/v3/runs/{runId}` ' +
         'always has it.',
     }),
   );
@@ -151,7 +151,7 @@ export const RunListQuery = Type.Object(
     include: includeWith('none'),
     ...creationTimes,
     finishedAfter: instant(
-      'Only runs that ended at this time or later. With it or `finishedBefore`, the list has only runs that have ended, in the ' +
+      'Only runs that ended at this time or later. With this or `finishedBefore`, the list has only runs that have ended, in the ' +
         'order of their ends.',
     ),
     finishedBefore: instant('Only runs that ended before this time.'),

@@ -8,7 +8,9 @@ const ModelProviderSchema = Type.Object(
     provider: Type.String({ description: 'Model ids have the form `provider/model`.' }),
     usable: Type.Boolean(),
     source: nullable(
-      oneOf(['workspace', 'settings'], { description: 'Where its key or its address is configured.' }),
+      oneOf(['workspace', 'settings'], {
+        description: 'Where the key or the address of the provider is configured.',
+      }),
     ),
     models: Type.Array(Type.String(), {
       description: 'The models that are known without asking the provider.',
@@ -44,7 +46,7 @@ export const ModelTestRequestSchema = Type.Object(
   {
     $id: 'ModelTestRequest',
     ...closed,
-    description: 'Without it, the default model is tested.',
+    description: 'The model to test. Omitted: the default model.',
     examples: [{ model: 'anthropic/claude-sonnet-4-5' }],
   },
 );

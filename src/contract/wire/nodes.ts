@@ -18,23 +18,31 @@ export const NodeSchema = Type.Object(
     name: Type.String(),
     state: oneOf(['joined', 'draining', 'away'], {
       description:
-        '`joined`: the node takes kernels. `draining`: it is connected and takes no new kernels. `away`: it is not connected.',
+        '`joined`: the node takes kernels. `draining`: the node is connected, but takes no new kernels. `away`: the node is not connected.',
     }),
     draining: Type.Boolean({ description: 'Whether an operator wants no new kernels there.' }),
     problem: nullable(
-      Type.String({ description: 'Why the node takes no kernels, or why the server refused it last.' }),
+      Type.String({ description: 'Why the node takes no kernels, or why the server last refused the node.' }),
     ),
     kernels: Type.Integer(),
-    capacity: nullable(Type.Integer({ description: 'The most kernels at once. Null while it is away.' })),
-    memoryBytes: nullable(Type.Integer({ description: 'The memory of the machine. Null while it is away.' })),
-    freeMemoryBytes: nullable(Type.Integer({ description: 'Null while it is away.' })),
-    cores: nullable(Type.Integer({ description: 'Null while it is away.' })),
-    load: nullable(Type.Number({ description: 'The load average of a minute. Null while it is away.' })),
+    capacity: nullable(
+      Type.Integer({ description: 'The most kernels at once. Null while the node is away.' }),
+    ),
+    memoryBytes: nullable(
+      Type.Integer({ description: 'The memory of the machine. Null while the node is away.' }),
+    ),
+    freeMemoryBytes: nullable(Type.Integer({ description: 'Null while the node is away.' })),
+    cores: nullable(Type.Integer({ description: 'Null while the node is away.' })),
+    load: nullable(
+      Type.Number({ description: 'The load average of a minute. Null while the node is away.' }),
+    ),
     confinement: nullable(
-      Type.String({ description: 'How kernels are confined there, in one line. Null while it is away.' }),
+      Type.String({
+        description: 'How kernels are confined on the node, in one line. Null while the node is away.',
+      }),
     ),
     release: nullable(NodeReleaseSchema),
-    address: nullable(Type.String({ description: 'The address from which it has joined.' })),
+    address: nullable(Type.String({ description: 'The address from which the node has joined.' })),
     enrolledAt: Timestamp,
     joinedAt: nullable(Timestamp),
   },
@@ -45,12 +53,14 @@ export type Node = Wire<typeof NodeSchema>;
 const NodeEngineSchema = Type.Object(
   {
     kind: oneOf(['ray']),
-    problem: nullable(Type.String({ description: 'Why it runs fewer nodes than the server wants.' })),
+    problem: nullable(
+      Type.String({ description: 'Why the cluster runs fewer nodes than the server wants.' }),
+    ),
   },
   {
     $id: 'NodeEngine',
     ...closed,
-    description: 'The cluster that runs nodes for the server. Null when they join by themselves.',
+    description: 'The cluster that runs nodes for the server. Null when nodes join by themselves.',
   },
 );
 
@@ -66,7 +76,11 @@ export const NodeListSchema = Type.Object(
 export type NodeList = Wire<typeof NodeListSchema>;
 
 export const NodeChangeSchema = Type.Object(
-  { draining: Type.Boolean({ description: 'With true, no new kernels start there; present ones stay.' }) },
+  {
+    draining: Type.Boolean({
+      description: 'With true, no new kernels start on the node; its present kernels stay.',
+    }),
+  },
   { $id: 'NodeChange', ...closed, examples: [{ draining: true }] },
 );
 
@@ -74,7 +88,7 @@ export const NodeInvitationSchema = Type.Object(
   {
     code: Type.String({
       description:
-        'Works once. `troupe node join HOST:PORT#CODE` on the new node takes it; HOST is an address of this server.',
+        'Works once, in `troupe node join HOST:PORT#CODE` on the new node. HOST is an address of this server.',
     }),
     port: Type.Integer({ description: 'The port at which nodes connect.' }),
     expiresAt: Timestamp,

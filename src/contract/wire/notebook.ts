@@ -45,7 +45,7 @@ const SerializationInputSchema = Type.Object(
         { maxItems: 10_000 },
       ),
     ),
-    valid: Type.Optional(Type.Boolean({ description: 'Ignored: the server computes it.' })),
+    valid: Type.Optional(Type.Boolean({ description: 'Ignored: the server computes this member.' })),
     ui_values: Type.Optional(mapOf(Type.Unknown())),
   },
   { $id: 'NewSerialization', ...closed },
@@ -54,7 +54,7 @@ const SerializationInputSchema = Type.Object(
 export const DatasourceSlugsSchema = Type.Array(Type.String({ maxLength: 120, pattern: SLUG }), {
   maxItems: 1_000,
   uniqueItems: true,
-  description: 'Slugs of datasources. Whether they exist is checked when they are used.',
+  description: 'Slugs of datasources. The server checks at their use whether they exist.',
 });
 
 /** The name of a secret environment variable. */
@@ -96,7 +96,7 @@ const fields = {
         maxLength: 200,
         pattern: ONE_LINE,
         description:
-          'Stored as `app_title` in the app options of the serialization, which marimo shows as well. Null removes it.',
+          'Stored as `app_title` in the app options of the serialization, which marimo shows as well. Null removes the title.',
       }),
     ),
   ),
@@ -229,7 +229,7 @@ export const NotebookVersionSchema = Type.Object(
   {
     updatedAt: Type.String({
       format: 'date-time',
-      description: 'The time of the last change in this version, by which the version is named.',
+      description: 'The time of the last change in this version. It names the version.',
     }),
     updatedBy: UpdatedByIfKnown,
     title: nullable(Type.String()),
@@ -323,7 +323,7 @@ export const NotebookExportQuery = Type.Object(
     frontEnd: Type.Optional(
       oneOf(['server', 'cdn'], {
         default: 'server',
-        description: 'Where an `html` page loads its front end from: this server, or a public CDN.',
+        description: 'The place from which an `html` page loads its front end: this server, or a public CDN.',
       }),
     ),
   },

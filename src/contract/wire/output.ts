@@ -32,7 +32,7 @@ export const descriptionOfOutput = {
   text: Type.Optional(
     Type.String({
       description:
-        'The output as text (`text/plain`), such as the `repr` of the value; only the beginning of a long one.',
+        'The output as text (`text/plain`), such as the `repr` of the value. Of a long text, only the beginning.',
     }),
   ),
   table: Type.Optional(OutputTableSchema),
@@ -45,7 +45,7 @@ export const OutputSchema = Type.Object(
       Type.Unsafe<string>({
         ...oneOf(['stdout', 'stderr', 'stdin', 'pdb', 'output', 'media', 'marimo-error']),
         description:
-          'The channel to which the kernel wrote it. Only console entries have one: printed text, or a figure.',
+          'The channel to which the kernel wrote the output. Only console entries have a channel: printed text, or a figure.',
       }),
     ),
     mimetype: Type.String(),
@@ -58,7 +58,7 @@ export const OutputSchema = Type.Object(
     assetId: Type.Optional(
       Type.String({
         description:
-          'The asset with the value, which is too large for `data`. In a run it is read with `GET ' +
+          'The asset with a value that is too large for `data`. In a run the asset is read with `GET ' +
           '/api/v3/runs/{runId}/assets/{assetId}`, in an event with `GET ' +
           '/api/v3/notebook-sessions/{sessionId}/assets/{assetId}`.',
       }),

@@ -12,9 +12,11 @@ const RequirementSchema = Type.String({
 
 const WorkspacePackageSchema = Type.Object(
   {
-    name: Type.String({ description: 'The normal form of its name: lower case, with hyphens.' }),
+    name: Type.String({
+      description: 'The normal form of the name of the package: lower case, with hyphens.',
+    }),
     requirement: Type.String(),
-    createdBy: Type.String({ description: 'The id of the user who added it.' }),
+    createdBy: Type.String({ description: 'The id of the user who added the package.' }),
     createdAt: Timestamp,
   },
   { $id: 'WorkspacePackage', ...closed },
@@ -26,7 +28,7 @@ const InstallationSchema = Type.Object(
     requirements: Type.Array(Type.String()),
     startedAt: Timestamp,
     text: Type.String({ description: 'The current step, for people.' }),
-    error: nullable(Type.String({ description: 'Why it failed; null while it is under way.' })),
+    error: nullable(Type.String({ description: 'Why the installation failed; null while it is under way.' })),
   },
   { $id: 'PackageInstallation', ...closed },
 );
@@ -54,7 +56,7 @@ export const AddPackagesQuery = Type.Object(
         minimum: 0,
         maximum: 300,
         default: 50,
-        description: 'How many seconds to wait for the installation at most.',
+        description: 'The most seconds to wait for the installation.',
       }),
     ),
   },
@@ -68,12 +70,12 @@ export const AddedPackagesSchema = Type.Object(
       Type.Object({ name: Type.String(), version: Type.String() }, { $id: 'InstalledPackage', ...closed }),
       {
         description:
-          'The packages of its notebooks in addition to those of the server, including dependencies.',
+          'All packages that notebooks of the workspace have in addition to those of the server, dependencies included.',
       },
     ),
     openSessions: Type.Array(Type.String(), {
       description:
-        'Sessions whose kernel was started before. They get the packages when they are opened again.',
+        'Sessions whose kernel was started before the installation. They get the packages when they are opened again.',
     }),
   },
   { $id: 'AddedPackages', ...closed },

@@ -20,7 +20,7 @@ import {
 
 const CacheModeSchema = oneOf(['default', 'no-cache', 'no-store'], {
   description:
-    'The requested cells always run. `default`: dependencies that are not stale are not run again. ' +
+    'The requested cells always run. `default`: only dependencies that are stale run again. ' +
     '`no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not ' +
     'saved with the run.',
 });
@@ -28,7 +28,7 @@ export type CacheMode = Wire<typeof CacheModeSchema>;
 
 const StructuralErrorsSchema = oneOf(['refuse', 'skip'], {
   description:
-    'Treatment of a request whose cells, or the cells they depend on, have structural errors: names that ' +
+    'Treatment of structural errors in the requested cells or the cells that they depend on: names that ' +
     'several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the other ' +
     'cells run; cells with an error, and cells that need them, end as `error`, with the reason as their ' +
     'output.',
@@ -45,7 +45,7 @@ const CellConfigSchema = Type.Object(
   {
     $id: 'CellConfig',
     ...closed,
-    description: "Changes the cell's settings. They are saved with the notebook.",
+    description: "Changes the cell's settings, which are saved with the notebook.",
   },
 );
 export type CellChanges = Wire<typeof CellConfigSchema>;
@@ -84,7 +84,7 @@ export const ExecutionRequestSchema = taggedUnion(
               cellId: CellIdSchema,
               version: optionalOrNull(CellVersion),
               code: optionalOrNull(
-                Type.String({ description: "Replaces the cell's code, and is saved with the notebook." }),
+                Type.String({ description: 'New code of the cell, which is saved with the notebook.' }),
               ),
               config: optionalOrNull(CellConfigSchema),
             },
@@ -171,7 +171,9 @@ const OutputPartSchema = taggedUnion(
         }),
         message: Type.String(),
         cellId: Type.Optional(
-          Type.String({ description: 'The cell that the warning is about, if it is about one.' }),
+          Type.String({
+            description: 'The cell that the warning is about. Absent for a warning about no cell.',
+          }),
         ),
       },
       { $id: 'RunWarning', ...closed },
@@ -203,7 +205,7 @@ const TokenUsageSchema = Type.Object(
     estimatedCalls: Type.Optional(
       Type.Integer({
         description:
-          'How many of the calls have estimated figures, because the provider named none or the answer broke off.',
+          'How many of the calls have estimated figures, because the provider reported no figures or the answer broke off.',
       }),
     ),
   },
@@ -211,8 +213,8 @@ const TokenUsageSchema = Type.Object(
     $id: 'TokenUsage',
     ...closed,
     description:
-      'The tokens of all calls of the model: the counts that the provider reports, also for answers that broke off. Where ' +
-      'it reports none, one token for every four bytes of the request and of the answer.',
+      'The tokens of all calls of the model: the counts that the provider reports, also for answers that broke off. Without ' +
+      'a report, one token counts for every four bytes of the request and of the answer.',
   },
 );
 
@@ -237,7 +239,7 @@ const runMembers = {
       {
         stored: Type.Boolean({
           description:
-            'False for `no-store`, and once the output was deleted because of its age (`TROUPE_KEEP_OUTPUTS_DAYS`): `parts` is then empty.',
+            'False for `no-store`, and once the output was deleted because of its age (`TROUPE_KEEP_OUTPUTS_DAYS`). `parts` is empty then.',
         }),
         parts: Type.Array(OutputPartSchema),
         model: Type.Optional(Type.String({ description: 'The model that answered the prompt.' })),
@@ -305,8 +307,8 @@ const submission = {
   runId: Type.String({ description: 'The `id` of the run.' }),
   lastEventId: Type.String({
     description:
-      'Open an event stream of the session with this as `Last-Event-ID` to get the events of the run from ' +
-      'the first one on, as long as the server keeps them.',
+      'Open an event stream of the session with this id as `Last-Event-ID` to get all events of the run, ' +
+      'as long as the server keeps them.',
   }),
 };
 
@@ -326,7 +328,7 @@ export const CancellationSchema = Type.Object(
   {
     runId: Type.String(),
     status: Type.Literal('cancelling', {
-      description: 'This is not a status of the run, which is `running` until it has ended.',
+      description: 'A value of this response only: the run itself is `running` until it has ended.',
     }),
   },
   { $id: 'CancellationAccepted', ...closed },
@@ -351,7 +353,9 @@ export const RunCancellationResultSchema = Type.Object(
     error: nullable(
       Type.Object(
         {
-          code: Type.String({ description: 'The code of the error with which it was refused.' }),
+          code: Type.String({
+            description: 'The code of the error with which the cancellation was refused.',
+          }),
           message: Type.String(),
         },
         { $id: 'RunCancellationError', ...closed },

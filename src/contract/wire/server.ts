@@ -20,7 +20,7 @@ const usage = {
   pid: Type.Integer(),
   cpuSeconds: Type.Number({
     description:
-      'Processor time since the process began. The difference between two responses, divided by the time between them, is its share.',
+      'Processor time since the process began. Divide the difference between two responses by the time between them to get the use.',
   }),
   memoryBytes: Type.Integer({
     description:
@@ -36,7 +36,9 @@ export const KernelUsageSchema = Type.Object(
     workspaceId: Type.String(),
     sessionId: Type.String({ description: 'The notebook session that the kernel works for.' }),
     node: nullable(
-      Type.String({ description: 'The kernel node on which it runs. Null: the machine of the server.' }),
+      Type.String({
+        description: 'The kernel node on which the kernel runs. Null: the machine of the server.',
+      }),
     ),
     ...usage,
   },
@@ -105,7 +107,9 @@ const process = {
         description: 'Time in which the event loop was busy, since the start.',
       }),
       delayP99Ms: nullable(
-        Type.Number({ description: 'Since the last response; null in the first response in five minutes.' }),
+        Type.Number({
+          description: 'Time since the last response; null in the first response within five minutes.',
+        }),
       ),
       delayMaxMs: nullable(Type.Number()),
     },
@@ -115,10 +119,12 @@ const process = {
 
 const WorkerStateSchema = Type.Object(
   {
-    worker: Type.Integer({ description: 'Its number. A worker that replaces another one has a new number.' }),
+    worker: Type.Integer({
+      description: 'The number of the worker. A worker that replaces another one has a new number.',
+    }),
     startedAt: Timestamp,
     ...process,
-    kernels: Type.Integer({ description: 'Kernels of the sessions that are at home in it.' }),
+    kernels: Type.Integer({ description: 'Kernels of the sessions whose home is this worker.' }),
     requests: Type.Integer(),
     streams: Type.Integer(),
   },
@@ -132,8 +138,8 @@ const load = {
     $id: 'ServerProcess',
     ...closed,
     description:
-      'The process of the server, without kernels. With several workers: the sum of their use, the ' +
-      'longest delays, and the id of the process that started them.',
+      'The process of the server, without kernels. With several workers: the sum of their use, their ' +
+      'longest delays, and the id of the primary process, which started them.',
   }),
   workers: Type.Optional(
     Type.Array(WorkerStateSchema, {
@@ -154,7 +160,7 @@ const load = {
   streams: Type.Integer({ description: 'Open event streams.' }),
   warnings: Type.Array(Type.String(), {
     description:
-      'Problems that an operator should look at, as in `GET /readyz`; of several workers, the problems of all of them.',
+      'Problems that an operator should look at, as in `GET /readyz`. With several workers, the problems of all workers.',
   }),
   store: Type.Object(
     {
@@ -164,7 +170,7 @@ const load = {
       commitMs: nullable(
         Type.Number({
           description:
-            'The average time of a commit until it was on disk, since the last response; with several workers, in the slowest. Null: there was no commit.',
+            'The average time until a commit was on disk, since the last response. With several workers, the time of the slowest. Null: there was no commit.',
         }),
       ),
     },

@@ -39,7 +39,7 @@ export const EnvironmentSchema = Type.Object(
     notebookSessionId: nullable(Type.String()),
     agentSessionIds: Type.Array(Type.String(), {
       description:
-        'The open conversations in the environment that you can read. The environment cannot be closed while any conversation is open, including those that you cannot read.',
+        'The open conversations in the environment that you can read. Other open conversations keep the environment from being closed, too.',
     }),
     createdAt: Timestamp,
     updatedAt: Timestamp,
@@ -51,7 +51,7 @@ export type Environment = Wire<typeof EnvironmentSchema>;
 const ArgumentsSchema = Type.Array(Type.String({ maxLength: 8192, pattern: WITHOUT_NUL }), {
   maxItems: 256,
   description:
-    'Command-line arguments, as they follow `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in ' +
+    'Command-line arguments, as after `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in ' +
     '`mo.cli_args()`. The list is also `sys.argv[1:]`.',
 });
 
@@ -77,8 +77,8 @@ export type ShownStatus = Wire<typeof CellStatusSchema>;
 export const CellVersion = Type.Integer({
   format: 'int64',
   description:
-    'Grows with every change of its code, its name or its settings. Pass it with a change of the cell, which is then refused if ' +
-    'somebody else has changed the cell since.',
+    'Grows with every change of the code, the name or the settings of the cell. A change that names the version is refused if ' +
+    'the cell has another version.',
 });
 
 /** The step for which the start of a kernel waits. */
@@ -107,7 +107,7 @@ export const NotebookSessionSchema = Type.Object(
       Type.String({
         format: 'date-time',
         description:
-          'When the session ends because of `ttlS`. RFC 3339, in UTC, with milliseconds. Null when it has no `ttlS`, and once it is closed.',
+          'When the session ends because of `ttlS`. RFC 3339, in UTC, with milliseconds. Null without `ttlS`, and once the session is closed.',
       }),
     ),
     status: SessionStatusSchema,
@@ -194,8 +194,8 @@ export const OpenNotebookSessionSchema = Type.Object(
         minimum: 1,
         maximum: MAX_LIFETIME_S,
         description:
-          'How many seconds after its opening the session ends, even if it is in use. It is closed as by ' +
-          'DELETE, and so is its environment, unless other sessions are attached to that. Omitted: the ' +
+          'How many seconds after its opening the session ends, even if it is in use. The session is closed as by ' +
+          'DELETE. Its environment is closed, too, unless other sessions are attached to the environment. Omitted: the ' +
           'session stays open until it is closed.',
       }),
     ),
@@ -204,7 +204,7 @@ export const OpenNotebookSessionSchema = Type.Object(
         minimum: 1,
         maximum: MAX_LIFETIME_S,
         description:
-          'How many seconds after its last use the session ends, in the same way. Uses are requests that ' +
+          'How many seconds after its last use the session ends, as by `ttlS`. Uses are requests that ' +
           'read or use the session, followers of its stream (except with `observe`), and work in it. ' +
           'Listing sessions is not a use. Omitted: no such limit.',
       }),
@@ -225,7 +225,7 @@ export const SessionInterruptionSchema = Type.Object(
     sessionId: Type.String(),
     status: oneOf(['interrupting', 'idle'], {
       description:
-        'This is not a status of the session. `interrupting`: the interruption has begun. `idle`: nothing ran.',
+        'The outcome, not a status of the session. `interrupting`: the interruption has begun. `idle`: nothing ran.',
     }),
     runId: nullable(
       Type.String({ description: 'The run that is cancelled. Null when nothing ran, and for a code call.' }),
@@ -241,8 +241,8 @@ export const CodeRequestSchema = Type.Object(
     keep: Type.Optional(
       Type.Boolean({
         description:
-          'Whether the names that the code defines are kept for later calls with `keep`, which may ' +
-          'redefine them. They end with the kernel. A cell that later defines the same name replaces the ' +
+          'Whether the names that the code defines are kept for later calls with `keep`. These calls may ' +
+          'redefine the names, which end with the kernel. A cell that later defines the same name replaces the ' +
           'value. Default: false.',
       }),
     ),
@@ -256,7 +256,9 @@ export const CodeRequestSchema = Type.Object(
 
 export const CodeResultSchema = Type.Object(
   {
-    success: Type.Boolean({ description: 'False when the code, a cell it ran, or the kernel failed.' }),
+    success: Type.Boolean({
+      description: 'False when the code, a cell that the code ran, or the kernel failed.',
+    }),
     output: nullable(
       Type.Object(
         { mimetype: Type.String(), data: Type.Unknown(), ...descriptionOfOutput },
@@ -265,14 +267,14 @@ export const CodeResultSchema = Type.Object(
     ),
     stdout: Type.String({
       description:
-        'The text that the code, and the cells it ran, have printed. The middle of a very long text is left out.',
+        'The text that the code, and the cells that it ran, have printed. The middle of a very long text is left out.',
     }),
     stderr: Type.String(),
     media: Type.Array(
       Type.Object({ mimetype: Type.String(), data: Type.Unknown() }, { $id: 'CodeFigure', ...closed }),
       {
         description:
-          'The figures that the code and the cells it ran showed while they ran, such as those of `plt.show()`: at most ' +
+          'The figures that the code, and the cells that it ran, have shown, such as those of `plt.show()`: at most ' +
           '100, with 16 MiB together.',
       },
     ),

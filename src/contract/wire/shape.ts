@@ -24,20 +24,20 @@ export const Timestamp = Type.String({
 });
 
 /** The user who made a resource, under the same name in every resource. */
-export const CreatedBy = Type.String({ description: 'The id of the user who made it.' });
+export const CreatedBy = Type.String({ description: 'The id of the user who made this resource.' });
 
 /** Like `CreatedBy`, but optional, because older records of the resource do not have it. */
 export const CreatedByIfKnown = Type.Optional(
   Type.String({
     description:
-      'The id of the user who made it. Absent in resources from older releases, which did not record it.',
+      'The id of the user who made this resource. Absent in resources from older releases, which did not record the user.',
   }),
 );
 
 export const ClosedBy = Type.Optional(
   Type.String({
     description:
-      'The id of the user who closed it. Absent when it has ended by itself, or when the user is not known.',
+      'The id of the user who closed this resource. Absent when it has ended by itself, or when the user is not known.',
   }),
 );
 
@@ -69,14 +69,14 @@ export const MetadataSchema = mapOf(Type.String({ maxLength: 500 }), {
   maxProperties: 16,
   description:
     'Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores ' +
-    'and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+    'and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
 });
 export type Metadata = Wire<typeof MetadataSchema>;
 
 /** Like `MetadataSchema`, but for responses. */
 export const ShownMetadata = Type.Optional(
   mapOf(Type.String(), {
-    description: 'The pairs of texts that were attached to it. Absent when there are none.',
+    description: 'The pairs of texts that were attached to the resource. Absent when there are none.',
   }),
 );
 
@@ -140,7 +140,7 @@ export function inPascalCase(type: string): string {
 export const SilentWorkers = Type.Optional(
   Type.Integer({
     description:
-      'In a server of several workers: how many did not answer within five seconds. Their data is missing here.',
+      'In a server of several workers: how many workers did not answer within five seconds. Their data are missing here.',
   }),
 );
 
@@ -217,8 +217,8 @@ const After = Type.Optional(
     minLength: 1,
     maxLength: 200,
     description:
-      'The `nextCursor` of the page before; omitted for the first page. The item that it names may have ' +
-      'been deleted: the list continues after its place.',
+      'The `nextCursor` of the page before; omitted for the first page. If the item that the cursor names was ' +
+      'deleted, the list continues after its place.',
   }),
 );
 

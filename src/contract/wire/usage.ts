@@ -13,7 +13,7 @@ const FileUsageSchema = Type.Object(
     complete: Type.Boolean({
       description:
         'False when something was not counted: folders that are more than 64 deep or cannot be read, or entries beyond the ' +
-        'first million. With a quota such a workspace counts as full.',
+        'first million. With a quota, a workspace that was not counted completely is full.',
     }),
     countedAt: Timestamp,
     maxBytes: nullable(Type.Integer({ description: 'The quota of `bytes`; null when there is none.' })),
@@ -25,7 +25,7 @@ const FileUsageSchema = Type.Object(
 const StoredUsageSchema = Type.Object(
   {
     bytes: bytes('all records of the workspace, without their keys and the overhead of the store'),
-    records: Type.Integer({ description: 'How many there are.' }),
+    records: Type.Integer({ description: 'The number of records.' }),
     notebooks: bytes('notebooks and the last outputs of their cells'),
     runs: bytes('runs, with the outputs that are not assets'),
     assets: bytes('large outputs and figures of runs'),
@@ -65,7 +65,7 @@ const ModelUsageSchema = Type.Object(
     }),
     model: Type.String({ description: 'The model, with its provider.' }),
     inputTokens: Type.Integer({
-      description: 'All input tokens, with those of `cacheReadTokens` and `cacheWriteTokens`.',
+      description: 'All input tokens, including `cacheReadTokens` and `cacheWriteTokens`.',
     }),
     outputTokens: Type.Integer(),
     cacheReadTokens: Type.Integer({ description: "Input tokens that were read from the provider's cache." }),
@@ -73,11 +73,11 @@ const ModelUsageSchema = Type.Object(
       description: "Input tokens that were written to the provider's cache.",
     }),
     calls: Type.Integer({
-      description: 'Answers of the model, with those that broke off after their beginning.',
+      description: 'Answers of the model, including answers that broke off after their beginning.',
     }),
     estimatedCalls: Type.Integer({
       description:
-        'How many of the calls have estimated figures: one token for every four bytes. The provider named none, or the answer broke off first.',
+        'How many of the calls have estimated figures: one token for every four bytes. The provider reported none, or the answer broke off first.',
     }),
   },
   { $id: 'ModelUsage', ...closed },
@@ -90,7 +90,7 @@ const ModelUsagePageSchema = Type.Object(
     to: Type.String({ description: 'The last day.' }),
     items: Type.Array(ModelUsageSchema, {
       description:
-        'One sum for each day, user and model, the oldest day first. Callers who do not own the workspace see their own.',
+        'One sum for each day, user and model, the oldest day first. Callers who do not own the workspace see only their own tokens.',
     }),
     nextCursor: nullable(
       Type.String({ description: 'The `after` of the next page; null when there are no more sums.' }),

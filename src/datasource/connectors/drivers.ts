@@ -43,6 +43,6 @@ function missing(what: string, name: OptionalDriver): DatasourceFailure {
   const command = `npm install --no-save ${name}@${OPTIONAL_DRIVERS[name]}`;
   return new DatasourceFailure(
     'driver_missing',
-    `The driver for this kind of database is ${what} Install it there with: ${command}`,
+    `The driver for this kind of database is ${what} Install it on the server with: ${command}`,
   );
 }

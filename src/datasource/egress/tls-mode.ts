@@ -22,7 +22,7 @@ export const CaCertificate = exactText(
   {
     title: 'CA certificate',
     description:
-      'Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.',
+      'Certificates in PEM. They replace the certificates of the system when the certificate of the database server is checked.',
     pattern: '^[^!-~]*-----BEGIN CERTIFICATE-----',
     maxLength: 200_000,
   },

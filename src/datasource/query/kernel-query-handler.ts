@@ -128,7 +128,7 @@ export class KernelQueryHandler implements Disposable {
     if (who === undefined) return failed('InterfaceError', unusableDatasource(slug));
     const name = Number(cursor);
     if (!Number.isSafeInteger(name) || this.#results.has(name)) {
-      return failed('InterfaceError', 'The cursor must be a number that no other open result has.');
+      return failed('InterfaceError', 'The number of the cursor is already used by another open result.');
     }
     if (this.#closed || this.#results.size >= MAX_OPEN_RESULTS) {
       return failed(

@@ -17,7 +17,7 @@ import { controlsTransaction } from './statements.ts';
 const NO_TRANSACTIONS =
   'Every statement is committed on its own: transactions of several statements are not supported.';
 
-const CUT_OFF = 'A quotation or a comment in it does not end.';
+const CUT_OFF = 'A quotation or a comment in the statement does not end.';
 const CHANGED_MEANWHILE =
   'The datasource was changed while the statement waited for a connection. Run it again.';
 

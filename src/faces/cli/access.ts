@@ -107,7 +107,7 @@ function defaultUrl(env: AccessRequest['env'], config: Config): string {
 function missing(what: 'token' | 'workspace', baseUrl: string, config: Config): CommandFailure {
   const file = join(config.dataDir, 'bootstrap.json');
   const own = isThisServer(baseUrl, config)
-    ? ` (The first start of a server leaves a token in ${file}, which is missing or cannot be read.)`
+    ? ` (A server writes a token to ${file} at its first start, but that file is missing or cannot be read.)`
     : '';
   const text =
     what === 'token'

@@ -31,7 +31,7 @@ export async function* checkServer(
         check: 'server',
         status: 'warning',
         detail,
-        advice: 'Look into the log of the server, and at its disk.',
+        advice: 'Look into the log of the server, and check its disk.',
       };
   } catch (error) {
     yield unreachable(baseUrl, error);
@@ -74,7 +74,7 @@ async function checkModel(client: Client): Promise<ServerFinding> {
     };
   }
   if (defaultModel === null) {
-    const detail = `${usable.join(', ')}; no default, so each conversation must name a model`;
+    const detail = `usable are ${usable.join(', ')}; there is no default, so each conversation must name a model`;
     return { check, status: 'ok', detail, advice: null };
   }
   const isUsable = usable.some((provider) => defaultModel.startsWith(provider.slice(0, -1)));
@@ -93,7 +93,7 @@ async function testModel(client: Client): Promise<ServerFinding> {
       check,
       status: 'problem',
       detail,
-      advice: 'Correct its key, URL or name, then try again: troupe models test.',
+      advice: 'Correct the key, URL or name of the model, then try again: troupe models test.',
     };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
@@ -110,7 +110,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 function unreachable(baseUrl: string, error: unknown): ServerFinding {
   if (error instanceof ConnectionError) {
-    const advice = 'Start it with troupe serve, or set SERVICE_BASE_URL to the URL of a running server.';
+    const advice =
+      'Start the server with troupe serve, or set SERVICE_BASE_URL to the URL of a running server.';
     return { check: 'server', status: 'warning', detail: error.message, advice };
   }
   const body = error instanceof ApiError ? { reason: undefined, ...Object(error.body) } : {};
@@ -121,6 +122,6 @@ function unreachable(baseUrl: string, error: unknown): ServerFinding {
     check: 'server',
     status: 'problem',
     detail,
-    advice: 'Wait until it has started, or look into its log.',
+    advice: 'Wait until the server has started, or look into its log.',
   };
 }

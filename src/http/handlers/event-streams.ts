@@ -6,9 +6,9 @@ import { type EmptyReply, noContent, type StreamReply, stream } from '../reply/r
 export const STREAM_DESCRIPTION =
   'The order is `session.snapshot`, the events that you missed, the current state, `session.replayed`, and then live ' +
   'events. With the id of the last event that you received, the snapshot has `resumed: true` if the server still has ' +
-  'all later events, and the missed ones have `missed: true`. To rebuild your state at each snapshot, skip events with ' +
+  'all later events, and the missed events have `missed: true`. To rebuild your state at each snapshot, skip events with ' +
   '`missed`; to continue with the state that you have, take events with `missed` and skip the others until ' +
-  '`session.replayed`. Heartbeats are comments. The stream of a closed session is 204.';
+  '`session.replayed`. Heartbeats are comments. For a closed session the response is 204.';
 
 /** Returns the event after which a subscriber continues (empty when it names none), and whether it only observes. */
 export function streamRequestOf(

@@ -37,10 +37,10 @@ export function eventTicketHandling({
 }) {
   return {
     description:
-      '`EventSource` in browsers sends no headers. Open it with the `url` of the ticket instead: it works once, within a ' +
-      'minute, for this stream only, with your rights, and the stream ends when your token does. `EventSource` cannot ' +
-      'reconnect with it: get another ticket then, and add `lastEventId` to its `url`. A closed session has no tickets: ' +
-      'nothing will happen in it any more.',
+      '`EventSource` in browsers sends no headers, so open it with the `url` of a ticket. A ticket opens this stream once, within a ' +
+      'minute, with your rights; the stream ends when your token does. To reconnect, `EventSource` needs another ticket: ' +
+      'add `lastEventId` to the `url` of that ticket. A closed session has no tickets, because ' +
+      'it has no more events.',
     access: { action },
     secretAnswer: true,
     whileReadOnly: true, // a ticket is in memory only
@@ -59,6 +59,6 @@ export function eventTicketHandling({
 }
 
 function closed(sessionId: string): AppError {
-  const detail = `The session ${sessionId} is closed, so nothing will happen on its stream. To follow it, open it again.`;
+  const detail = `The session ${sessionId} is closed and has no more events. To follow it, open the session again.`;
   return new AppError('session_closed', detail);
 }

@@ -107,8 +107,5 @@ function refused(runId: string, { code, message }: AppError): RunCancellationRes
 }
 
 function unreachable(): AppError {
-  return new AppError(
-    'unavailable',
-    'The process that this run belongs to has just ended. Try again in a moment.',
-  );
+  return new AppError('unavailable', 'The process with this run has just ended. Try again in a moment.');
 }

@@ -202,7 +202,7 @@ function removeClaim(
 function inProgress(): AppError {
   return new AppError(
     'idempotency_in_progress',
-    'The first request with this key has not been answered yet.',
+    'The first request with this idempotency key has not been answered yet.',
     {
       headers: { 'retry-after': '1' },
     },

@@ -72,8 +72,7 @@ export function createOpenApi(allRoutes: readonly Route[], options: OpenApiOptio
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description:
-            'An access token. The names listed at an operation are the scopes that the token needs.',
+          description: 'An access token. Each operation lists the scopes that the token needs.',
         },
         workspace: {
           type: 'apiKey',
@@ -198,7 +197,8 @@ const RETRIED_LATER: ReadonlySet<number> = new Set([429, 503, 507]);
 
 const IDEMPOTENCY_REPLAYED: Json = {
   'Idempotency-Replayed': {
-    description: '`true` when the request was carried out before, with the same idempotency key.',
+    description:
+      '`true` when an earlier request with the same idempotency key was carried out, and this is its response.',
     schema: { type: 'string' },
   },
 };

@@ -70,7 +70,7 @@ const IDEMPOTENCY_KEY: Json = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'A request that is repeated with the same key and body within 24 hours takes effect once; the repetition gets the ' +
+    'A request that is repeated with the same key and body within 24 hours takes effect once. The repetition gets the ' +
     'first response again.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
 };

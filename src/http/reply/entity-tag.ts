@@ -89,7 +89,7 @@ export function requireState(
   if (unwanted !== '') {
     const tags = requireTags('if-none-match', unwanted);
     if (tags === '*' && isTaken && etag === undefined)
-      throw preconditionFailed('If-None-Match is *, and there is something at this path.', etag);
+      throw preconditionFailed('If-None-Match is *, but the path already exists.', etag);
     if (etag !== undefined && isKnown(unwanted, etag))
       throw preconditionFailed('If-None-Match names the current tag.', etag);
   }

@@ -56,7 +56,7 @@ export function toAppError(error: unknown, log: ErrorLog, context: ProblemContex
   if (error instanceof DamagedRecord)
     return new AppError(
       'record_damaged',
-      'An operator of the server finds the record in its log; troupe verify --repair drops it or takes it from a backup.',
+      'The log of the server names the record. Its operator can remove or restore the record with troupe verify --repair.',
     );
   const code = errorNameOf(error);
   if (code === 'EMFILE' || code === 'ENFILE') {

@@ -12,8 +12,8 @@ export function accessTokenRoutes(tokens: AccessTokens): readonly Route[] {
       secretAnswer: true,
       summary: 'Create an access token',
       description:
-        'Creates a token for yourself or, as an owner, for another member; the token of another member is ' +
-        'bound to this workspace. You can only grant scopes that the token of the request has. The ' +
+        'Creates a token for yourself or, as an owner, for another member. The token of another member is ' +
+        'bound to this workspace. You can only grant scopes that the token of your request has. The ' +
         'response is the only one that contains the token itself.',
       tags: ['Identity'],
       access: { action: 'token.create' },

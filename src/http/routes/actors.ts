@@ -44,11 +44,11 @@ export function actorRoutes(
       summary: 'Follow the events of the actors of the workspace',
       description:
         'Sends server-sent events: `actor.moved`, `actor.refused`, and `actor.left`, at most ten times a ' +
-        'second. All events that an actor took since the last sending are one event, and so are repeated ' +
+        'second. All events that an actor took since the last sending are combined into one, and so are repeated ' +
         'refusals of one command. The order is `actors.snapshot` with counts, the events that you missed, ' +
         '`actors.replayed`, and then live events. With the id of the last event that you received, the ' +
-        'snapshot has `resumed: true` if the server still has all later events; without it, read the list ' +
-        'again. Connect again after `actors.resync-required`. It is also sent when a worker of the server ' +
+        'snapshot has `resumed: true` if the server still has all later events; without `resumed`, read the list ' +
+        'again. Connect again after `actors.resync-required`. This event is also sent when a worker of the server ' +
         'has ended, because the actors of that worker have left memory. Heartbeats are comments. Only the ' +
         'types of actors’ events are sent, never their data.',
       tags: ['Operations'],

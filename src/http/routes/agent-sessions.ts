@@ -23,9 +23,9 @@ export function agentSessionRoutes(
       ...OPERATIONS.openAgentSession,
       summary: 'Open an agent conversation',
       description:
-        'Opens a new conversation, or a saved one again. With `notebookSessionId` the agent works in that notebook and the ' +
-        'conversation has its id; this binding never changes. A notebook has one conversation: other members can use ' +
-        'it when it is shared with them, and the error `conversation_not_shared` names the members who can share it. `config` and `context` are saved; members that are omitted ' +
+        'Opens a new conversation, or a saved one again. With `notebookSessionId` the agent works in that notebook, and the ' +
+        'conversation has the id of the notebook; this binding never changes. A notebook has one conversation. Other members can use ' +
+        'the conversation when it is shared with them; the error `conversation_not_shared` names the members who can share it. `config` and `context` are saved; members that are omitted ' +
         'keep their saved values. A notebook session that sleeps is woken, and the request waits up to 30 seconds for its kernel.',
       tags,
       access: { action: 'agent.open' },
@@ -98,7 +98,7 @@ export function agentSessionRoutes(
       summary: 'Delete a conversation',
       description:
         'Closes the session and deletes the conversation for ever: its entries, its grants, and its prompts with their ' +
-        'outputs and assets. Its owner and owners of the workspace may do so, while no prompt runs in it.',
+        'outputs and assets. The owner of the conversation and owners of the workspace may delete it, while no prompt runs.',
       tags,
       access: { action: 'agent.delete' },
       errors: ['session_busy', 'conversation_read_only'],
@@ -111,9 +111,9 @@ export function agentSessionRoutes(
       ...OPERATIONS.handOverAgentSession,
       summary: 'Hand a conversation over to another member',
       description:
-        'The member becomes its owner, with its whole history. The previous owner can still use it, as a ' +
-        'member with whom it is shared. The owner of a conversation and the owners of the workspace can ' +
-        'do this, even when the conversation is closed.',
+        'The member becomes the owner of the conversation, with its whole history. The previous owner can still use the ' +
+        'conversation, as a member with whom it is shared. The owner of a conversation and the owners of the workspace can ' +
+        'hand it over, even when it is closed.',
       tags,
       access: { action: 'agent.share' },
       sharedTurn: true, // members are removed in the home of the workspace, so grants are made there too
@@ -125,7 +125,7 @@ export function agentSessionRoutes(
       ...OPERATIONS.submitPrompt,
       summary: 'Prompt an agent',
       description:
-        'Returns 202 with the run as soon as it is stored. The text and the tool calls of the agent are ' +
+        'Returns 202 with the run as soon as the run is stored. The text and the tool calls of the agent are ' +
         'sent on the event stream and stored in the conversation. Follow `run-status` on the event ' +
         'stream, or read `GET /api/v3/runs/{runId}`, to learn how it ended. A prompt that was interrupted ' +
         'by a crash of the server is never run again. With `wait` the response is sent when the run has ' +
@@ -176,8 +176,8 @@ export function agentSessionRoutes(
       summary: 'Follow an agent session',
       description:
         `Sends server-sent events. ${STREAM_DESCRIPTION} The state is the history as \`agent-entry\` events and the text so ` +
-        'far of an answer in progress as deltas. Each delta names the entry it belongs to. When that entry never arrives, ' +
-        'the agent gave up the answer.',
+        'far of an answer in progress as deltas. Each delta names its entry. If that entry never arrives, ' +
+        'the agent has abandoned the answer.',
       tags,
       access: { action: 'agent.read' },
       errors: ['quota_exceeded'],
@@ -207,7 +207,7 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
       ...OPERATIONS.listAgentSessionGrants,
       summary: 'List the members a conversation is shared with',
       description:
-        'The owner of the conversation can also use it, without being listed. Owners of the workspace can read, share and hand it over.',
+        'The owner of the conversation can also use it, but is not listed. Owners of the workspace can read, share and hand over the conversation.',
       tags,
       access: { action: 'agent.read' },
       readsStoreOnly: true,
@@ -217,8 +217,8 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
       ...OPERATIONS.grantAgentSession,
       summary: 'Share a conversation with a member',
       description:
-        'The member can then read, prompt and close the conversation, with its whole history. Its owner and the owners of the ' +
-        'workspace can share it.',
+        'The member can then read, prompt and close the conversation, with its whole history. The owner of the conversation and ' +
+        'the owners of the workspace can share it.',
       tags,
       access: { action: 'agent.share' },
       sharedTurn: true, // members are removed in the home of the workspace, so grants are made there too
@@ -233,7 +233,7 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
       ...OPERATIONS.revokeAgentSessionGrant,
       summary: 'Stop sharing a conversation',
       description:
-        'Members who can share the conversation can do this, and the member with whom it is shared can give up their own access.',
+        'Members who can share the conversation can end a share. A member with whom it is shared can give up this access.',
       tags,
       access: { action: 'agent.read' },
       errors: ['conversation_read_only'],

@@ -11,10 +11,10 @@ export function auditRoutes(audit: AuditTrail): readonly Route[] {
       summary: 'List the actions of users in the workspace',
       description:
         'Records changes of members, roles, tokens, workspaces, keys, datasources and shares, and queries ' +
-        'of datasources. Similar queries within one second are one entry, which never contains their ' +
-        'text. The oldest entries are deleted when there are more than 20,000 changes or 10,000 entries ' +
+        'of datasources. Similar queries within one second are one entry. No entry contains the text of ' +
+        'a query. The oldest entries are deleted when there are more than 20,000 changes or 10,000 entries ' +
         'of queries. Queries appear after about one second. `after` may also be the `id` of an entry, so ' +
-        'that a reader can later continue after it.',
+        'that a reader can later continue after that entry.',
       tags: ['Operations'],
       access: { action: 'audit.read' },
       readsStoreOnly: true,

@@ -19,7 +19,7 @@ export function datasourceRoutes(datasources: Datasources): readonly Route[] {
       ...OPERATIONS.listDatasources,
       summary: 'List the datasources you can use, by slug',
       description:
-        'Returns all of them, unless `limit` requests a page. If there are more than 10,000, the first ' +
+        'Returns all datasources, unless `limit` requests a page. If there are more than 10,000, the first ' +
         '10,000 are returned, with a `nextCursor` for the rest.',
       tags: ['Datasources'],
       access: { action: 'datasource.read' },

@@ -57,7 +57,8 @@ export function executionEnvironmentRoutes(
     defineRoute({
       ...OPERATIONS.closeExecutionEnvironment,
       summary: 'Close an execution environment',
-      description: 'Refused while sessions are attached to it. Files of the workspace are never deleted.',
+      description:
+        'Refused while sessions are attached to the environment. Files of the workspace are not deleted.',
       tags: ['Execution environments'],
       access: { action: 'environment.write' },
       sharedTurn: true,

@@ -47,7 +47,7 @@ export function fileRoutes(files: WorkspaceFiles, maxFileBytes: number): readonl
       ...OPERATIONS.putFile,
       summary: 'Store a file',
       description:
-        'The body is the bytes of the file, of any type. They replace an existing file at once and as a ' +
+        'The body is the bytes of the file, of any type. An existing file is replaced at once and as a ' +
         'whole; missing folders are made. With `If-None-Match: *` nothing is replaced.',
       tags: ['Files'],
       access: { action: 'file.write' },

@@ -13,7 +13,7 @@ export function frontEndRoutes(files: FrontEndFiles): readonly Route[] {
   const common = {
     description:
       "A file of marimo's front end, for HTML pages that were exported from notebooks. Such pages can be opened from " +
-      'anywhere, including from a local file, so any origin may load it.',
+      'anywhere, including from a local file, so pages of any origin may load this file.',
     tags: ['Front end'],
     access: 'public',
     isUndocumented: true,

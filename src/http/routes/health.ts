@@ -10,7 +10,7 @@ export function healthRoutes(readiness: () => Readiness, isLeaving: () => boolea
       ...OPERATIONS.getHealth,
       summary: 'Check whether the process is alive',
       description:
-        'The server answers from its start to its end: with 200 even while it is not ready, because no kernel starts for instance, and with 503 while it drains. Proxies in front of one server ask this path, and service managers ask `GET /readyz`.',
+        'The server answers from its start to its end. The status is 200 even while the server is not ready, and 503 while it drains. Proxies in front of one server ask this path; service managers ask `GET /readyz`.',
       tags: ['Server'],
       access: 'public',
       whileDraining: true,
@@ -21,7 +21,7 @@ export function healthRoutes(readiness: () => Readiness, isLeaving: () => boolea
       ...OPERATIONS.getReadiness,
       summary: 'Check whether the server is ready for requests',
       description:
-        'The server is not ready while it starts (store, kernel host), until a kernel has started, while the kernel host does not respond, and while it drains.',
+        'The server is not ready while it starts, until a first kernel has started, while the kernel host does not respond, and while the server drains.',
       tags: ['Server'],
       access: 'public',
       whileDraining: true,

@@ -43,7 +43,7 @@ export function keyRoutes(keys: KeyringStore, isBound: (principal: Principal) =>
       summary: 'Add a key and encrypt everything with it',
       description:
         'Returns when all connections are encrypted with the new key. The earlier keys are kept until you ' +
-        'delete them, because earlier backups need them. After a crash, call this operation again to ' +
+        'delete them, because earlier backups need these keys. After a crash, call this operation again to ' +
         'finish.',
       ...COMMON,
       checkAccess: ({ principal }) => requireUnbound(principal),

@@ -21,9 +21,9 @@ const REFUSALS = [
 ] as const;
 
 const IN_TURN =
-  'The request waits up to 30 seconds for its turn: until the session is ready, and the earlier ones of these requests have begun. ' +
-  'Then the response is 409 `session_busy` or `session_not_ready`. Up to 100 may wait. While the work goes on, the session is ' +
-  '`busy`. If it takes long, the status 200 and then white space are sent at intervals, as by code calls.';
+  'The request waits up to 30 seconds until the session is ready and earlier requests of this kind have begun. ' +
+  'After that time the response is 409 `session_busy` or `session_not_ready`. Up to 100 requests may wait. During the work, the session is ' +
+  '`busy`. If the work takes long, the server sends the status 200 early, and then white space at intervals.';
 
 interface SentToSession {
   readonly principal: Principal;
@@ -45,10 +45,10 @@ export function liveNotebookRoutes(
       summary: 'Change the cells of an open notebook',
       description:
         'Creates, deletes and moves cells, and changes their code, names and settings: all changes of the ' +
-        'request, or none. They are stored when the response is sent. Nothing runs: changed cells and ' +
+        'request, or none. The changes are stored when the response is sent. Nothing runs: changed cells and ' +
         'those that depend on them become stale. The session may be busy: running work continues with the ' +
         'code that it started with, and the kernel gets the changes before its next work. All followers ' +
-        'see them, and an agent has to read a changed cell again before it may edit it. When a cell has ' +
+        'see the changes, and an agent has to read a changed cell again before editing it. When a cell has ' +
         'another `version` than its change names, or the notebook another `updatedAt` than ' +
         '`expectedUpdatedAt`, the response is 409 `stale_update` and nothing has changed. The error contains ' +
         'the present `updatedAt` and `cells`. Without a version, the last change of a cell wins. A session ' +
@@ -72,9 +72,9 @@ export function liveNotebookRoutes(
       ...OPERATIONS.setUiValues,
       summary: 'Set values of UI elements',
       description:
-        'Gives sliders, dropdowns and other elements new values, as a person does in a page. The cells that depend on them run, and ' +
-        'their outputs are kept, without a record of a run. The response is sent when they have ended; their outputs are sent as events. Pages show the new ' +
-        `values. It works in both modes of a session. Disconnecting does not stop work that has begun. ${IN_TURN}`,
+        'Gives sliders, dropdowns and other elements new values, as a person does in a page. The cells that depend on the elements run; ' +
+        'their outputs are kept and sent as events, without a record of a run. The response is sent when these cells have ended. Pages show the new ' +
+        `values. The session may be in either mode. Disconnecting does not stop work that has begun. ${IN_TURN}`,
       tags: ['Live editing'],
       access: { action: 'session.interact' },
       errors: [...REFUSALS],
@@ -89,8 +89,8 @@ export function liveNotebookRoutes(
       summary: 'Call a function of a UI element',
       description:
         "Calls a function that an element has registered, as marimo's page does. Such functions are the pages and the search of a table, the files of a browser, and " +
-        'functions of your own widget. When the function fails, the response is 200 with `success: false`. It may run for `timeoutS`, and ' +
-        `disconnecting interrupts it. Its result may have 4 MiB as JSON. ${IN_TURN}`,
+        'functions of your own widget. When the function fails, the response is 200 with `success: false`. The function may run for `timeoutS`, and ' +
+        `disconnecting interrupts it. The result may have 4 MiB as JSON. ${IN_TURN}`,
       tags: ['Live editing'],
       access: { action: 'session.interact' },
       errors: [...REFUSALS],
@@ -112,7 +112,7 @@ export function liveNotebookRoutes(
         'Returns the names that may follow the code of a cell up to the cursor, based on the other cells ' +
         'and the values of the notebook. The session may be busy. The requests of a session are answered ' +
         'one by one, and up to 100 may wait. If the kernel takes more than 30 seconds, the list is empty. ' +
-        'It has up to 1,000 options, with 1 MiB of text.',
+        'The list has up to 1,000 options, with 1 MiB of text.',
       tags: ['Live editing'],
       access: { action: 'session.interact' },
       errors: [...REFUSALS],

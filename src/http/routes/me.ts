@@ -10,7 +10,7 @@ export function meRoutes(accounts: OwnAccounts): readonly Route[] {
       ...OPERATIONS.getMe,
       summary: 'Read your own identity',
       description:
-        'The user and the access token of the request, and the workspaces that they give access to. This ' +
+        'The user and the access token of the request, and the workspaces that the token gives access to. This ' +
         'is the only operation that needs a token but no workspace: `Service-Workspace-Id` is ignored.',
       tags: ['Identity'],
       access: 'token',

@@ -54,7 +54,7 @@ export function nodeRoutes(nodes: NodesControl): readonly Route[] {
     }),
     defineRoute({
       ...OPERATIONS.changeNode,
-      summary: 'Drain a kernel node, or let it take kernels again',
+      summary: 'Drain a kernel node, or let a drained node take kernels again',
       description: `A draining node keeps its kernels and gets no new ones. ${NEEDS}`,
       ...COMMON,
       errors: ['missing_scope', 'not_found'],
@@ -69,7 +69,7 @@ export function nodeRoutes(nodes: NodesControl): readonly Route[] {
     defineRoute({
       ...OPERATIONS.removeNode,
       summary: 'Remove a kernel node',
-      description: `Its kernels end at once, and it can join again only with a new invitation. ${NEEDS}`,
+      description: `The kernels of the node end at once. The node can join again only with a new invitation. ${NEEDS}`,
       ...COMMON,
       errors: ['missing_scope', 'not_found'],
       checkAccess: ({ holder }) => requireServerScope(holder, [MANAGE], 'manage kernel nodes'),

@@ -83,8 +83,8 @@ export function notebookPageRoutes(
       summary: 'Open a live session in a browser',
       description:
         "Returns the address of marimo's page on this session. People, agents and API clients work in one notebook there, and see each " +
-        'other. The address works once, within a minute; then the browser keeps a cookie for this notebook only. The page ends with ' +
-        'the access token that opened it, and after twelve hours.',
+        'other. The address works once, within a minute; then the browser keeps a cookie for this notebook only. The page ends after ' +
+        'twelve hours, or earlier with the access token that opened it.',
       tags: ['Notebook sessions'],
       access: { action: 'session.read' },
       secretAnswer: true,

@@ -35,9 +35,9 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
       ...OPERATIONS.openNotebookSession,
       summary: 'Open a notebook as a live session',
       description:
-        'The session has the id of its notebook. It starts at once; its event stream and a GET show when it is ready. ' +
-        'Opening runs no cell: all cells are stale until they are executed. With `ttlS` or `idleTimeoutS` the session ends by ' +
-        'itself.',
+        'The session has the id of its notebook. It starts at once; its event stream and a GET of the session show when it is ready. ' +
+        'Opening a session runs no cell: all cells are stale until they are executed. With `ttlS` or `idleTimeoutS` the session ' +
+        'ends by itself.',
       tags: ['Notebook sessions'],
       access: { action: 'session.open' },
       sharedTurn: true,
@@ -131,7 +131,7 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
         'Ends the run or the code call that keeps the session busy. A run is cancelled as by ' +
         '`POST /api/v3/runs/{runId}/cancel`; a code call is interrupted, and its caller gets a result ' +
         'with `success: false`. Returns 202 when the interruption has begun: the session is `ready` again ' +
-        'once it is over. When nothing runs, the response is 200, nothing changes, and a sleeping session ' +
+        'once the work has ended. When nothing runs, the response is 200, nothing changes, and a sleeping session ' +
         'stays asleep. The prompt of an agent that works in the notebook continues: cancel its run to end ' +
         'it.',
       tags: ['Notebook sessions'],
@@ -174,8 +174,8 @@ export function notebookSessionRoutes(options: NotebookSessionRoutesOptions): re
       largeAnswer: true,
       summary: 'Read a large output of a notebook session',
       description:
-        'Events of the session name an output or figure over 64 KiB by its `assetId`. It can be read as ' +
-        'long as the notebook shows it. The response is 404 when its cell has another output, after the ' +
+        'Events of the session name an output or figure over 64 KiB by its `assetId`. Such an output can be ' +
+        'read as long as the notebook shows it. The response is 404 when the cell has another output, after the ' +
         'next code call, and when the session is closed. Runs store the outputs of their cells as ' +
         'separate assets, with other ids. Reading does not wake a sleeping session. The media type was ' +
         'chosen by notebook code, so only plain images and plain text are marked to be shown in the ' +
@@ -216,12 +216,12 @@ export function executionRoutes(
       summary: 'Execute cells',
       description:
         'Executes all cells, or the named cells and the stale cells that they depend on. Code and ' +
-        'configuration in the request are saved with the notebook. Returns 202 with the run as soon as it ' +
+        'configuration in the request are saved with the notebook. Returns 202 with the run as soon as the run ' +
         'is stored. Follow `run-status` on the event stream, or read `GET /api/v3/runs/{runId}`, to learn ' +
         'how it ended. With `wait` the response is sent when the run has ended (200), or when the time is ' +
         'over (202). Disconnecting does not cancel the run. A sleeping session is woken, and the request ' +
         'waits up to 30 seconds for its kernel; if the client disconnects during that wait, nothing is ' +
-        'submitted. If the session is `starting`, or its kernel takes longer, the response is 409 ' +
+        'submitted. If the session is `starting`, or the kernel needs longer than that, the response is 409 ' +
         '`session_not_ready` with `Retry-After`.',
       tags: ['Executions'],
       access: { action: 'run.submit' },
@@ -300,10 +300,10 @@ export function codeRoutes(calls: CodeCalls, sessions: NotebookSessions): readon
       summary: 'Run Python in a live notebook session',
       description:
         'The session, which the header `Service-Session-Id` names, must be ready and in edit mode. The code runs in the ' +
-        "kernel's scratchpad: it can read the notebook's variables, and its own names end with the call, unless `keep` says " +
-        'otherwise. Cells never see them. The code can edit the notebook with `marimo._code_mode`. When the code fails, the response is 200 with `success: false`. No run is recorded. ' +
-        'Disconnecting interrupts the code. While the code runs for long, the status and then white space are sent at ' +
-        'intervals, so that proxies keep the connection open; the body is still valid JSON. A session that sleeps is woken, ' +
+        "kernel's scratchpad: it can read the notebook's variables. Names that the code defines end with the call, except with " +
+        '`keep`; cells never see these names. The code can edit the notebook with `marimo._code_mode`. When the code fails, the response is 200 with `success: false`. No run is recorded. ' +
+        'Disconnecting interrupts the code. If the code runs for long, the server sends the status early, and then white space at ' +
+        'intervals, so that proxies keep the connection open. The body is still valid JSON. A session that sleeps is woken, ' +
         'and the call waits up to 30 seconds for its kernel.',
       tags: ['Live editing'],
       access: { action: 'code.execute' },

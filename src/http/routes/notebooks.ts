@@ -111,7 +111,7 @@ export function notebookRoutes(
       summary: 'Delete a notebook',
       description:
         'Deletes the notebook for ever, with its session, its conversation, and its runs with their outputs and assets. Files of ' +
-        'the workspace are not touched. Refused while a session is open on it.',
+        'the workspace are not touched. Refused while a session is open on the notebook.',
       tags: ['Notebooks'],
       access: { action: 'notebook.delete' },
       errors: ['session_open', 'precondition_failed'],
@@ -138,7 +138,7 @@ function jsonOfImport({ id, json, warnings }: ImportOutcome, urlOf: NotebookUrl)
 }
 
 function noSettings(): AppError {
-  const message = 'is for new notebooks only, and not to be given with replaces';
+  const message = 'is for new notebooks only: leave out settingsFrom or replaces';
   return new AppError('invalid_request', `settingsFrom ${message}.`, {
     errors: [{ path: '/settingsFrom', message }],
   });
@@ -192,7 +192,7 @@ export function notebookFileRoutes(
       summary: 'Export a notebook as a file',
       description:
         'Exports the saved notebook, even while a session is open on it. `ipynb` and `html` include the last output of ' +
-        'each cell whose code has not changed since.',
+        'each cell whose code has not changed since the cell ran.',
       tags: ['Notebooks'],
       access: { action: 'notebook.read' },
       readsStoreOnly: true,
@@ -218,7 +218,7 @@ export function notebookVersionRoutes(notebooks: SavedNotebooks, urlOf: Notebook
       ...OPERATIONS.listNotebookVersions,
       summary: 'List the versions of a notebook, newest first',
       description:
-        `The first one is the present state of the notebook. A notebook keeps its last ${MAX_VERSIONS} earlier versions, in up to ` +
+        `The first version is the present state of the notebook. A notebook keeps its last ${MAX_VERSIONS} earlier versions, in up to ` +
         `${MAX_VERSIONS_BYTES / 1024 / 1024} MiB. Changes that one user makes within ${VERSION_MS / 60_000} minutes are one version; a ` +
         'file or an earlier version that replaces the notebook always begins a new version.',
       tags: ['Notebooks'],
@@ -281,8 +281,8 @@ export function notebookSecretRoutes(secrets: NotebookSecrets): readonly Route[]
       ...OPERATIONS.setNotebookSecret,
       summary: 'Set a secret variable of a notebook',
       description:
-        "The next kernel of the notebook has it as an environment variable, in place of a variable with the same name among the notebook's `variables`. The " +
-        'value is stored encrypted and is never returned. Code of the notebook can read it, and so can everybody who may change or run ' +
+        "The next kernel of the notebook has the secret as an environment variable, in place of a variable with the same name among the notebook's `variables`. The " +
+        'value is stored encrypted and is never returned. Code of the notebook can read the value, and so can everybody who may change or run ' +
         'the notebook.',
       tags: ['Notebooks'],
       access: { action: 'notebook.write' },

@@ -25,7 +25,7 @@ export function packageRoutes(packages: WorkspacePackages, audit: AuditTrail): r
       summary: 'Add packages that all notebooks of the workspace have',
       description:
         'The packages are first installed, together with those that the workspace already has, and are ' +
-        'added only if that succeeds. A package with the same name is replaced. Running kernels do not ' +
+        'added only if the installation succeeds. A package with the same name is replaced. Running kernels do not ' +
         'see the new packages. If the installation takes longer than `wait`, the response is 202; the ' +
         'installation continues, and `GET /packages` shows when it has ended. If the server ends during ' +
         'the installation, send the request again.',
@@ -57,7 +57,7 @@ export function packageRoutes(packages: WorkspacePackages, audit: AuditTrail): r
     defineRoute({
       ...OPERATIONS.removePackage,
       summary: 'Remove a package from the workspace',
-      description: 'Kernels that run keep it.',
+      description: 'Kernels that run keep the package.',
       tags,
       access: { action: 'package.write' },
       handle({ principal, params }) {

@@ -16,8 +16,8 @@ export function retentionRoutes(retention: RetentionControl): readonly Route[] {
       ...OPERATIONS.confirmClock,
       summary: 'Confirm that the clock of the server is right, so that old records are deleted',
       description:
-        'While the clock is more than 48 hours past the newest record and the last deletion of old records, nothing is deleted, ' +
-        'and `GET /readyz` has a warning. This operation ends that, and old records are deleted within an hour. It needs a token ' +
+        'While the clock is more than 48 hours past the newest record and the last deletion of old records, the server deletes no old records, ' +
+        'and `GET /readyz` has a warning. After this operation, old records are deleted within an hour. The operation needs a token ' +
         'with the scope `server:manage` that is not bound to a workspace.',
       tags: ['Operations'],
       access: 'token',

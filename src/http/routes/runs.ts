@@ -61,7 +61,7 @@ export function runRoutes(
       summary: 'Read a run',
       description:
         'Runs can still be read after their sessions have closed. With `wait` the response is sent when ' +
-        'the run has ended, or when the time is over, and at once for a `stale` run.',
+        'the run has ended or the time is over. For a `stale` run it is sent at once.',
       tags: ['Runs'],
       access: { action: 'run.read' },
       readsStoreOnly: ({ wait }) => wait === 0,
@@ -72,7 +72,7 @@ export function runRoutes(
       ...OPERATIONS.deleteRun,
       summary: 'Delete a run',
       description:
-        'Deletes the run with its output and its assets. It must have ended; a run that is `stale` is cancelled first. The ' +
+        'Deletes the run with its output and its assets. The run must have ended; cancel a `stale` run first. The ' +
         'run of a prompt can be deleted by the owner of the conversation and by owners of the workspace; the entries of the ' +
         'conversation stay.',
       tags: ['Runs'],
@@ -91,7 +91,7 @@ export function runRoutes(
       summary: 'Cancel a run',
       description:
         'Returns 202 when the cancellation has begun. Follow `run-status` on the event stream, or read the run, to learn ' +
-        'when it has ended. Cancelling a run again while it is still running is accepted again.',
+        'when it has ended. A run that is still running can be cancelled again.',
       tags: ['Runs'],
       access: { action: 'run.cancel' },
       homeOf,

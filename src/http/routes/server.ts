@@ -64,7 +64,7 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       summary: 'Follow the load of the server',
       description:
         'Sends server-sent events: `server.snapshot` with the constant facts, `server.replayed`, and then `server.load` ' +
-        'every two seconds. The load is measured once for all subscribers, and only while there are some. Heartbeats are ' +
+        'every two seconds. The load is measured once for all subscribers, and only while somebody subscribes. Heartbeats are ' +
         `comments. ${NEEDS_SCOPE}`,
       ...OF_SERVER,
       handle({ holder }) {
@@ -87,8 +87,8 @@ export function serverRoutes({ metrics, state, follow, log, kernels }: ServerObs
       ...OPERATIONS.listKernels,
       summary: 'List the kernels of the workspace with the processor time and memory that they use',
       description:
-        'The answer may be five seconds old, as `sampledAt` says: all readers share one look at the processes. So a kernel that has just ' +
-        'started may be missing, and one that has just ended may still be there.',
+        'All readers share one measurement of the processes, which may be five seconds old: `sampledAt` has its time. So a kernel that has just ' +
+        'started may be missing, and a kernel that has just ended may still be listed.',
       tags: ['Operations'],
       access: { action: 'inspect.read' },
       homeOf: () => undefined, // every worker asks the others

@@ -150,7 +150,7 @@ export function signInRoutes(
           );
           const wrong = new AppError(
             'unauthenticated',
-            'The answer of the identity provider proves nothing.',
+            'The answer of the identity provider does not prove who you are.',
           );
           const counted = throttle.recordFailure(remoteAddress, wrong);
           if (counted !== wrong) throw counted;

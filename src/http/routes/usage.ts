@@ -22,8 +22,8 @@ export function usageRoutes(
       ...OPERATIONS.getUsage,
       summary: 'Read the disk space and the tokens of models that the workspace has used',
       description:
-        'Returns the size of the files with their quota, and of the records by kind. Both are counted in ' +
-        'the background, so the figures may be older (`countedAt`), and the first ones for a very large ' +
+        'Returns the size of the files with their quota, and the size of the records by kind. The server counts both in ' +
+        'the background, so the figures may be older (`countedAt`). The first figures for a very large ' +
         'workspace may be incomplete. `models` has the tokens by day, member and model, up to the last answer.',
       tags: ['Operations'],
       access: { action: 'file.read' },

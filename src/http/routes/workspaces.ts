@@ -51,7 +51,7 @@ export function workspaceRoutes(
       description:
         'Deletes the workspace for ever with everything in it: notebooks, runs, conversations, datasources, keys of models, ' +
         'members, the access tokens that are bound to it, and its audit. Only its files stay on the disk of the server. You must ' +
-        'be an owner of it and of another workspace, and all of its sessions must be closed. The deletion is noted in the log ' +
+        'be an owner of this workspace and of another one, and all sessions of this workspace must be closed. The deletion is noted in the log ' +
         'of the server, and in the audit of the workspace that `Service-Workspace-Id` names, if that is another workspace.',
       tags: ['Identity'],
       access: { action: 'workspace.delete' },
@@ -74,7 +74,7 @@ export function workspaceLimitRoutes(limits: LimitsOfWorkspaces, audit: AuditTra
       ...OPERATIONS.getWorkspaceLimits,
       summary: 'Read the limits of a workspace',
       description:
-        'Members of the workspace can read them, and so can operators, whose token has the scope `server:manage`.',
+        'Members of the workspace can read its limits, and so can operators, whose token has the scope `server:manage`.',
       tags: ['Identity'],
       access: 'token',
       readsStoreOnly: true,
@@ -85,10 +85,10 @@ export function workspaceLimitRoutes(limits: LimitsOfWorkspaces, audit: AuditTra
       ...OPERATIONS.setWorkspaceLimits,
       summary: 'Set the limits of a workspace',
       description:
-        'Absent and null limits follow the settings from now on. This needs a token with the scope ' +
+        'A limit that is absent or null is taken from the settings again. The request needs a token with the scope ' +
         '`server:manage` that is not bound to a workspace; its user need not be a member. The limits ' +
-        'apply as soon as the response is sent. A lower limit ends no running work; new work is refused ' +
-        'until there is less. A request beyond a limit gets 429 `quota_exceeded` with the member `limit`: ' +
+        'apply as soon as the response is sent. A lower limit ends no running work, but new work is refused ' +
+        'until the workspace is below the limit. A request beyond a limit gets 429 `quota_exceeded` with the member `limit`: ' +
         'its `name`, `of` (`workspace` or `user`) and `max`. The change is recorded in the audit of the ' +
         'workspace.',
       tags: ['Identity'],

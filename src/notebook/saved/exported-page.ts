@@ -25,8 +25,7 @@ function script(settings: string): string {
     if (target.localName !== 'script' || !isOurs(target.src)) return;
     const note = document.createElement('p');
     note.style.cssText = 'max-width:40rem;margin:3rem auto;padding:0 1rem;font:16px/1.5 system-ui,sans-serif';
-    note.textContent = 'This notebook is shown by programs of ' + new URL(folder).origin + ', from which they could not be loaded. ' +
-      'Open this page where that server can be reached.';
+    note.textContent = 'This page needs programs of the server ' + new URL(folder).origin + ', but could not load them. ' + 'Open the page where that server can be reached.';
     document.body.append(note);
   }, true);
 })();`;

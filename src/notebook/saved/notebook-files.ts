@@ -308,7 +308,7 @@ function pipWarnings(pip: PipRequirements | null, isInstalled: boolean): ImportW
       : [
           {
             code: 'pip_not_understood' as const,
-            message: `These parts of the pip commands in cells name no package and have no effect: ${others.join(', ')}.`,
+            message: `These parts of pip commands in cells do not name a package, and have no effect: ${others.join(', ')}.`,
           },
         ]),
   ];

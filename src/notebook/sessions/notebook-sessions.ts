@@ -172,7 +172,7 @@ export class NotebookSessions {
     const peek = this.#peek({ workspaceId, id: sessionId });
     const status = notebookStatusOf(peek);
     if (status === 'closed' || status === 'closing')
-      throw new AppError('session_closed', `The session ${sessionId} is closed. To use it, open it again.`);
+      throw new AppError('session_closed', `The session ${sessionId} is closed. Open it again first.`);
     if (peek.snapshot.context.mode === 'run')
       throw new AppError(
         'session_not_editable',
@@ -242,7 +242,7 @@ export class NotebookSessions {
       if (signal.aborted || actors.peek(session)?.snapshot.matches('dormant') === true)
         throw new AppError(
           'unavailable',
-          'The session sleeps again: its kernel was stopped while it started.',
+          'The session sleeps again, because its kernel was stopped during the start.',
         );
     });
   }

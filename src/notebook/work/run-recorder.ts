@@ -184,7 +184,7 @@ export class RunRecorder {
         durationMs: timing?.durationMs ?? null,
       });
       if (printed.omittedMedia > 0) {
-        const message = `The cell ${labelOf(cell)} showed ${printed.omittedMedia} more figures than are kept here.`;
+        const message = `The cell ${labelOf(cell)} showed ${printed.omittedMedia} more figures, which are not kept.`;
         warnings.push({ type: 'warning', code: 'figures_left_out', message, cellId: id });
       }
       if (printed.omitted > 0) {

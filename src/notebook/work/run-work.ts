@@ -36,7 +36,7 @@ export interface RunWorkOptions {
 const LOST_OUTPUT: RunOutput = {
   stored: true,
   parts: [
-    { type: 'warning', code: 'output_lost', message: 'The output of this run could not be put together.' },
+    { type: 'warning', code: 'output_lost', message: 'The output of this run could not be assembled.' },
   ],
 };
 

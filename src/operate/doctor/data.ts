@@ -39,13 +39,15 @@ export async function checkDataDirectory({
     return [
       problem(
         name,
-        `${path} belongs to the user ${uid}, and cannot be looked into by this one`,
+        `${path} belongs to the user ${uid}, and the present user cannot read it`,
         'Run this command as the user that runs the server (runuser -u USER -- troupe doctor).',
       ),
     ];
   const shown = `${path}, mode ${(mode & 0o777).toString(8)}`;
   if (readOnly && !isWritable(path))
-    return [fine(name, `${shown}, cannot be written, and a server with TROUPE_READ_ONLY does not need to`)];
+    return [
+      fine(name, `${shown}, cannot be written; a server with TROUPE_READ_ONLY does not need to write it`),
+    ];
   const rights = !isWritable(path)
     ? problem(name, `${shown}, is not writable`, `Make ${path} writable for the user that runs the server.`)
     : (mode & 0o077) !== 0
@@ -142,7 +144,7 @@ export async function checkPort({ host, port, dataDir, readOnly }: Config): Prom
   if (code === 'EADDRINUSE' && isClosed(dataDir))
     return warning(
       'port',
-      `${shown} is in use, and this user cannot see whether by the server`,
+      `${shown} is in use, but this user cannot see whether the server uses it`,
       'Run this command as the user that runs the server.',
     );
   if (code === 'EADDRINUSE' && existsSync(dataDir) && (await DataDirectory.isClaimed(dataDir)))
@@ -150,8 +152,8 @@ export async function checkPort({ host, port, dataDir, readOnly }: Config): Prom
   if (code === 'EADDRINUSE' && readOnly && existsSync(dataDir) && !isWritable(dataDir))
     return warning(
       'port',
-      `${shown} is in use; a server that only reads leaves no lock in a directory that it cannot write`,
-      'If the line about the server says that it is ready, that is the server.',
+      `${shown} is in use, perhaps by this server: one that only reads leaves no lock in the data directory`,
+      'If the check of the server finds it ready, the server uses the port.',
     );
   const { why, advice } = explainListening(code, { host, port });
   return problem('port', `the server cannot listen on ${shown}: ${why}`, advice);

@@ -50,7 +50,7 @@ async function checkProxySocket({
   return warning(
     check,
     `${folder}, the folder of TROUPE_LISTEN_SOCKET, does not exist`,
-    'The unit of deploy/ makes it at the start (RuntimeDirectory). Without a unit make it for the user of the server.',
+    'The systemd unit in deploy/ makes the folder at the start (RuntimeDirectory). Without a unit, make it for the user of the server.',
   );
 }
 

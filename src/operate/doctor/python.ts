@@ -98,7 +98,7 @@ function findingsOfServer(
 function lastStartFinding(kept: ConfinementChecks | undefined): Finding[] {
   if (kept === undefined || kept.problem === null) return [];
   const advice =
-    'If this command found full confinement and a kernel, then the unit or the container of the service allows less: compare it with deploy/troupe.service.';
+    'If this command finds full confinement and a kernel, the unit or container of the service allows less: compare it with deploy/troupe.service.';
   return [
     warning(
       'last start',

@@ -114,7 +114,7 @@ export class BackupSchedule implements AsyncDisposable {
       return [
         {
           kind: 'backup_silent',
-          text: `The folder of the backups has not responded for ${Math.round(silentMs / 1000)} seconds, so no backup is made. Look after ${this.#options.directory} and its disk or network.`,
+          text: `The folder of the backups has not responded for ${Math.round(silentMs / 1000)} seconds, so no backup is made. Check ${this.#options.directory} and its disk or network.`,
         },
       ];
     if (this.#other !== undefined && this.#options.isResponsible?.() !== false)

@@ -60,7 +60,7 @@ export async function backUp(options: BackupOptions): Promise<Manifest> {
   if (existsSync(to))
     throw new OperatorError(
       `${to} exists already.`,
-      'Name a directory that does not: it is made for the backup.',
+      'Name a new directory: the command makes it for the backup.',
     );
   const draft = draftOf(to);
   try {

@@ -262,8 +262,8 @@ export async function applyPages(path: string, increments: readonly Increment[])
   const isLast = Number(result.meta()?.transaction ?? 0) === last.manifest.lineage.transaction;
   if (damage.length === 0 && isLast) return;
   throw new OperatorError(
-    `The store of the increment ${last.directory} is damaged: ${damage[0] ?? 'it is of another state'}.`,
-    'Restore an earlier one (troupe restore --until), or another backup.',
+    `The store of the increment ${last.directory} is damaged: ${damage[0] ?? 'it has another state than the increment names'}.`,
+    'Restore an earlier increment (troupe restore --until), or another backup.',
   );
 }
 
@@ -275,7 +275,7 @@ async function* readPages(path: string, length: number): AsyncGenerator<PageRun>
     await file.read(head, 0, RUN_HEAD_BYTES, at);
     const bytes = Buffer.allocUnsafe(Math.min(head.readUInt32LE(8), MAX_RUN_BYTES));
     const { bytesRead } = await file.read(bytes, 0, bytes.length, at + RUN_HEAD_BYTES);
-    if (bytesRead !== bytes.length || bytesRead === 0) throw new Error(`${path} ends within its pages.`);
+    if (bytesRead !== bytes.length || bytesRead === 0) throw new Error(`${path} ends within a page.`);
     yield { page: Number(head.readBigUInt64LE(0)), bytes };
     at += RUN_HEAD_BYTES + bytes.length;
   }

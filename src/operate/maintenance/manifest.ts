@@ -44,7 +44,7 @@ export function readManifest(directory: string): Manifest {
   if (!isManifest(content))
     throw new OperatorError(
       `${directory} is not a complete backup of this release.`,
-      'Name the directory that troupe backup has made, or use the release that made it.',
+      'Name the directory that troupe backup has made, or use the release that made the backup.',
     );
   return content;
 }

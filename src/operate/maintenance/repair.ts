@@ -115,7 +115,7 @@ function chosenOf(
     if (found !== undefined) return found;
     throw new OperatorError(
       `There is no damaged record ${record}.`,
-      'Nothing was changed. Name records as troupe verify does.',
+      'Nothing was changed. Use the names of records that troupe verify prints.',
     );
   });
 }

@@ -46,7 +46,7 @@ export async function restore({ from, dataDir, until }: RestoreOptions): Promise
       `The backup ${from} is damaged: ${difference}.`,
       chain.increments.length === 0
         ? 'Restore another one.'
-        : 'Restore another one, or restore the records from before a damaged increment with --until.',
+        : 'Restore another backup, or restore the records from before a damaged increment with --until.',
     );
   const owner = existsSync(dataDir)
     ? statSync(dataDir)
@@ -70,7 +70,7 @@ function requireEmpty(root: string): void {
   );
   if (occupied === undefined) return;
   throw new OperatorError(
-    `${occupied} exists: a backup is restored into a data directory without a store and without files only.`,
+    `${occupied} exists. A backup can only be restored into a data directory that has no store and no files.`,
     'Move it away, or set TROUPE_DATA_DIR to another directory.',
   );
 }
@@ -138,7 +138,7 @@ async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promi
 /** Throws when the file at `path` differs from the file in the backup. */
 function requireSame(written: string, expected: string, path: string): void {
   if (written !== expected)
-    throw new OperatorError(`${path} was not written as it is in the backup.`, 'Check the disk.');
+    throw new OperatorError(`${path} has other content than the file in the backup.`, 'Check the disk.');
 }
 
 /** Returns a function that gives restored files to the owner of the data directory, if the restore runs as root. */

@@ -36,8 +36,8 @@ export async function verify(directory: string): Promise<Verified> {
   let increments = 0;
   if (!isBackup && isDraft(resolve(directory)))
     throw new OperatorError(
-      `${directory} is not a complete backup: it is being made, or was interrupted.`,
-      'Delete it when no backup is being made.',
+      `${directory} is not a complete backup: it is still being made, or the backup was interrupted.`,
+      'If no backup is being made there, delete the directory.',
     );
   if (isBackup) {
     const chain = readChain(directory);

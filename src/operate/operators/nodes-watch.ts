@@ -40,7 +40,7 @@ export class NodesWatch implements Disposable {
       ...wrong.map(
         ({ name, problem }): OperatorWarning => ({
           kind: 'node_refused',
-          text: `The kernel node ${name} gets no kernels: ${problem}`,
+          text: `The kernel node ${name} takes no kernels: ${problem}`,
         }),
       ),
     ];
@@ -53,7 +53,7 @@ export class NodesWatch implements Disposable {
 
 const NO_NODE: OperatorWarning = {
   kind: 'nodes_missing',
-  text: 'No kernel node takes kernels, so no notebook opens: see `troupe nodes list`, or join one with `troupe nodes invite`.',
+  text: 'No kernel node takes kernels, so no notebook opens: see `troupe nodes list`, or add a node with `troupe nodes invite`.',
 };
 
 function notStarted(text: string): OperatorWarning {
@@ -63,6 +63,6 @@ function notStarted(text: string): OperatorWarning {
 function full(waiting: number): OperatorWarning {
   return {
     kind: 'nodes_missing',
-    text: `${waiting} kernels wait, because no kernel node has room: join another one with \`troupe nodes invite\`.`,
+    text: `${waiting} kernels wait, because no kernel node has room: add a node with \`troupe nodes invite\`.`,
   };
 }

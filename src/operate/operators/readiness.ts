@@ -36,4 +36,4 @@ export function clusterWarnings({
 }
 
 const SILENT_PRIMARY =
-  'The primary process does not respond: no kernel starts, and no ended worker is replaced. Continue it (SIGCONT), or restart the server.';
+  'The primary process does not respond: no kernel starts, and no ended worker is replaced. Continue the process (SIGCONT), or restart the server.';

@@ -142,7 +142,7 @@ export function observeServer(
   registry.observedGauge(
     {
       name: 'troupe_backup_last_success_timestamp_seconds',
-      help: 'When the newest backup was begun, in seconds since 1970; 0 when there is none. Absent where the server makes none.',
+      help: 'When the newest backup was begun, in seconds since 1970; 0 when there is none. Absent where the server makes no backups.',
     },
     [],
     backup(({ newestAtMs }) => (newestAtMs ?? 0) / 1000),

@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000;
 const INTERVAL_MS = 3_600_000;
 const CLOCK_AHEAD =
   'The clock of this machine is more than 48 hours past the newest record and the last deletion of old data, so nothing is deleted. ' +
-  'Set the clock if it is wrong. If it is right, run `troupe retention confirm`; after 48 hours with this clock the server trusts it by itself.';
+  'Set the clock if it is wrong. If the clock is right, run `troupe retention confirm`; after 48 hours with this clock the server trusts it anyway.';
 
 export interface RetentionOptions {
   readonly runs: RunRetention;

@@ -72,7 +72,10 @@ export class BrowserSignIns {
     const token = store.get(accessTokenRecords, SYSTEM, tokenId);
     if (token === undefined) throw new AppError('unauthenticated', 'The access token was revoked.');
     if (token.session !== undefined)
-      throw new AppError('invalid_request', 'Sign in with an access token, not with a session.');
+      throw new AppError(
+        'invalid_request',
+        'Sign in with an access token, not with the cookie of a sign-in.',
+      );
     if (this.workspacesOf({ tokenId, userId }).length === 0)
       throw new AppError('no_workspace', 'Ask an owner of a workspace to add you as a member.');
     return this.#put(userId, token.workspaceId, token.scopes, tokenId);
@@ -127,7 +130,7 @@ export class BrowserSignIns {
     if (record.session === undefined)
       throw new AppError(
         'invalid_request',
-        'Only a session can be signed out. Revoke an access token instead.',
+        'You are not signed in with a browser. To end an access token, revoke it.',
       );
     this.#identity.write((tx) => removeToken(tx, tokenId));
   }

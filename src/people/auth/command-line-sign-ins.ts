@@ -91,7 +91,7 @@ export class CommandLineSignIns {
     ];
     const ofAddress = open.filter(({ value }) => value.network === network).length;
     if (open.length >= MAX_WAITING || ofAddress >= MAX_WAITING_PER_ADDRESS)
-      throw new AppError('too_many_attempts', 'Too many command lines wait for a person to confirm them.', {
+      throw new AppError('too_many_attempts', 'Too many command lines are waiting to be confirmed.', {
         headers: { 'retry-after': '60' },
       });
     const secret = `trd_${randomBytes(32).toString('base64url')}`;

@@ -51,7 +51,7 @@ export class EventTickets {
     this.#dropExpired(nowMs);
     const count = this.#countOf.get(principal.tokenId) ?? 0;
     if (count >= MAX_PER_TOKEN) {
-      const detail = `An access token may have ${MAX_PER_TOKEN} unused tickets.`;
+      const detail = `An access token may have at most ${MAX_PER_TOKEN} unused tickets.`;
       throw new AppError('quota_exceeded', detail, { headers: { 'retry-after': String(LIFE_MS / 1000) } });
     }
     const slot = slotOf(principal.workspaceId, sessionId).toString(16).padStart(2, '0');

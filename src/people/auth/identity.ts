@@ -142,6 +142,6 @@ export class Identity {
 function notCarriedOut(): AppError {
   return new AppError(
     'unavailable',
-    'The change is stored, but a part of the server could not act on it. The log of the server says why.',
+    'The change is stored, but a part of the server could not carry it out. The log of the server says why.',
   );
 }

@@ -84,7 +84,10 @@ export class AccessTokens {
       (scope) => !scopes.includes(scope) && !(scope.startsWith('server:') && this.#isOperator(principal)),
     );
     if (lacking === undefined) return;
-    throw new AppError('missing_scope', `You cannot give the scope ${lacking}: your access token lacks it.`);
+    throw new AppError(
+      'missing_scope',
+      `You cannot give the scope ${lacking}, because your access token does not have it.`,
+    );
   }
 
   /** Returns a token. Throws `not_found`, also for a token that the caller may not see. */

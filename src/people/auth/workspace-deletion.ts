@@ -104,7 +104,10 @@ export class WorkspaceDeletion {
       if (other === id || identity.store.get(workspaceRecords, other) === undefined) continue;
       if (identity.store.get(memberRecords, other, userId)?.role === 'owner') return;
     }
-    throw new AppError('last_workspace', 'You own no other workspace, and could not create one any more.');
+    throw new AppError(
+      'last_workspace',
+      'You own no other workspace. Without one you could not create workspaces any more.',
+    );
   }
 
   /** First every worker forgets the workspace, because the worker that deleted it may have died before it asked them. */

@@ -41,7 +41,7 @@ export class Workspaces {
     throw new AppError(
       'missing_scope',
       record.workspaceId === null
-        ? 'The identity provider says which workspaces you have: an operator of the server creates them.'
+        ? 'Your workspaces follow from your groups at the identity provider. Only an operator of the server creates them.'
         : 'This access token is bound to one workspace and cannot create another.',
     );
   }

@@ -28,7 +28,7 @@ const REMOVALS = {
   widthOfKey: 1,
   queueOfKey: 32,
   queue: 256,
-  refusal: 'Too many removals of files for elements wait already. They are removed when the kernel ends.',
+  refusal: 'Too many removals of files wait already. These files are removed when the kernel ends.',
 };
 /**
  * How often a write is tried when the folder of the session has vanished. The folder vanishes when its last file is
@@ -161,7 +161,7 @@ export class ElementFiles {
 
 /** Returns the error of a request whose page has left. Nobody reads it. */
 export function pageHasLeft(): AppError {
-  return new AppError('invalid_request', 'The page left before the file was stored.');
+  return new AppError('invalid_request', 'The page disconnected before the file was stored.');
 }
 
 /** Removes files by their names. One that cannot be removed stays. */

@@ -46,7 +46,7 @@ export function fileFailure(error: unknown): unknown {
  * a pipe.
  */
 export function notAFile(
-  detail = 'There is something else than a file at this path: folders are listed by their prefix, and links, pipes and devices are not served.',
+  detail = 'The path does not lead to a file. To list a folder, use its path as the prefix; links, pipes and devices are not served.',
 ): AppError {
   return new AppError('not_a_file', detail);
 }

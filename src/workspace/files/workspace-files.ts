@@ -243,7 +243,7 @@ export class WorkspaceFiles {
         check({ etag: status.isFile() ? fileTag(status) : undefined, isTaken: true });
         if (isFolder) await rmdir(folder.at(name));
         else if (status.isDirectory())
-          throw notAFile('This is a folder: a slash at its end deletes it, once it is empty.');
+          throw notAFile('This is a folder. To delete an empty folder, end the path with a slash.');
         else await unlink(folder.at(name));
         this.quota.release(workspaceId, isFolder ? 0 : freedBytes(status));
         await folder.handle.sync();
@@ -396,7 +396,10 @@ function writeFailure(error: unknown): unknown {
   if (error instanceof AppError) return error;
   if (code === 'ENOTDIR' || code === 'ELOOP') return notAFile('A part of the path is not a folder.');
   if (code === 'ENOENT')
-    return new AppError('stale_update', 'The folder was changed while the file was written. Send it again.');
+    return new AppError(
+      'stale_update',
+      'The folder was changed while the file was written. Send the file again.',
+    );
   return fileFailure(error);
 }
 

@@ -137,7 +137,7 @@ async function repeat(check: () => Promise<void>, signal: AbortSignal): Promise<
 function outgrown({ bytes, ofBytes }: Room): PackageFailure {
   const mib = (count: number) => `${Math.max(0, Math.floor(count / MIB))} MiB`;
   return new PackageFailure(
-    `The packages take more than the ${mib(bytes)} that sessions leave of the ${mib(ofBytes)} for all packages of this server. ` +
-      'Ask for fewer packages, close sessions that use others, or have the operator raise TROUPE_PACKAGES_MAX_MB.',
+    `The packages take more than ${mib(bytes)}. That is what sessions leave of the ${mib(ofBytes)} for all packages of this server. ` +
+      'Ask for fewer packages, close sessions with other packages, or let the operator raise TROUPE_PACKAGES_MAX_MB.',
   );
 }

@@ -113,8 +113,8 @@ function failureOf(end: ChildEnd, isBuild: boolean): PackageFailure {
   if (end.kind === 'ended' && end.process?.outOfMemory === true)
     return new PackageFailure(
       isBuild
-        ? 'Building a package from its sources takes more memory than there is for it. Ask for a version that has wheels.'
-        : 'Installing the packages takes more memory than there is for it. Ask for fewer packages.',
+        ? 'Building a package from its sources needs more memory than a build may use. Ask for a version that has wheels.'
+        : 'Installing the packages needs more memory than the installer may use. Ask for fewer packages.',
     );
   return new PackageFailure(describeEnd(end), true);
 }

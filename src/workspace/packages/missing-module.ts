@@ -40,11 +40,11 @@ export function adviceOnMissingModule(type: string, text: string, { mayInstall, 
   const module = missing ?? needed;
   if (module === undefined) return '';
   if (!mayInstall)
-    return 'This server installs no packages for notebooks; its operator decides that with TROUPE_PACKAGES.';
+    return 'This server installs no packages for notebooks: its operator has turned TROUPE_PACKAGES off.';
   const [top = module] = module.split('.');
   const name = PACKAGE_OF[top] ?? top.toLowerCase().replaceAll('_', '-');
   if (has(name))
-    return `The workspace has the package ${name}, which kernels see that are started since: close the session and open it again.`;
+    return `The workspace has the package ${name} since this kernel was started: close the session and open it again.`;
   return (
     `To add its package, run \`troupe packages add ${name}\` if that is its name, or name it under dependencies in the notebook's ` +
     'script metadata (PEP 723); then close the session and open it again.'

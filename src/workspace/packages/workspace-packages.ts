@@ -236,6 +236,6 @@ function normalName(name: string): string {
 function disabled(): AppError {
   return new AppError(
     'packages_disabled',
-    'This server installs no packages; its operator decides that with TROUPE_PACKAGES.',
+    'This server installs no packages: its operator has turned TROUPE_PACKAGES off.',
   );
 }

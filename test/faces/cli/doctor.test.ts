@@ -279,12 +279,15 @@ test('the doctor does not report a file as missing or a port as free when its us
   const report: Report = JSON.parse(stdout);
   const directory = find(report, 'data directory');
   assert.equal(directory.status, 'problem');
-  assert.match(directory.detail, /^\/.* belongs to the user 0, and cannot be looked into by this one$/);
+  assert.match(directory.detail, /^\/.* belongs to the user 0, and the present user cannot read it$/);
   assert.match(String(directory.advice), /^Run this command as the user that runs the server/);
   const checks = report.findings.map(({ check }) => check);
   for (const check of ['data directory lock', 'store', 'keyring'])
     assert.equal(checks.includes(check), false, check);
-  assert.match(find(report, 'port').detail, /is in use, and this user cannot see whether by the server$/);
+  assert.match(
+    find(report, 'port').detail,
+    /is in use, but this user cannot see whether the server uses it$/,
+  );
 });
 
 test('the doctor reports that temporary files are impossible, and continues', async () => {

@@ -47,7 +47,11 @@ test('a server cannot add files to the requested ones', async (t) => {
   for (const named of ['plots/', 'plots/*', '../']) {
     const { exitCode, err } = await shell.troupe(['files', 'get', named]);
     assert.equal(exitCode, 1, named);
-    assert.match(err, /The server names a file that cannot be one: "\.bash_profile"/, named);
+    assert.match(
+      err,
+      /The server has sent a file with a path that cannot be stored here: "\.bash_profile"/,
+      named,
+    );
   }
   assert.deepEqual(readdirSync(shell.cwd), []);
 });

@@ -132,7 +132,7 @@ test('an argument of -p that no cell takes is an error, and nothing runs', async
   writeMill('typo.ipynb', 'month = 1', 'print("ran")');
   const typo = await shell.troupe(['run', 'typo.ipynb', '-p', 'mnth=3']);
   assert.deepEqual([typo.exitCode, typo.out.includes('ran')], [2, false]);
-  assert.match(typo.err, /takes no argument mnth\. Its parameters cell sets month\./);
+  assert.match(typo.err, /takes no argument mnth\. Its cell with the tag parameters sets month\./);
   write('deaf.py', { show: 'print("ran")' });
   const deaf = await shell.troupe(['run', 'deaf.py', '-p', 'month=3']);
   assert.equal(deaf.exitCode, 2);

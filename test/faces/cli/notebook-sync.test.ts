@@ -253,7 +253,7 @@ test('pip commands of an .ipynb are shown as warnings, and --install turns them 
   const ran = await shell.troupe(['run', 'pip.ipynb']);
   assert.deepEqual([ran.exitCode, /runs/.test(ran.out)], [0, true], ran.err);
   assert.match(ran.err, /^warning: pip\.ipynb: Cells ask pip for humanize>=4\. .*--install/m);
-  assert.match(ran.err, /^warning: pip\.ipynb: .*no package and have no effect: -e \./m);
+  assert.match(ran.err, /^warning: pip\.ipynb: .*not name a package, and have no effect: -e \./m);
   const headerOf = async (args: readonly string[]) => {
     const { serialization } = await shell.json<Notebook>(['notebooks', 'push', 'pip.ipynb', ...args]);
     return serialization.app.options.header;

@@ -173,7 +173,7 @@ test('--detach refuses options that need the end of the run, and runs nothing', 
     const { exitCode, out, err } = await shell.troupe(['run', name, '--detach', option, ...value]);
     assert.deepEqual(
       [exitCode, out, err],
-      [2, '', `troupe: ${option} needs the end of the run, for which --detach does not wait.\n`],
+      [2, '', `troupe: ${option} needs the end of the run, but --detach does not wait for the end.\n`],
     );
   }
   assert.deepEqual((await server.client.notebooks.list({ title: 'refused' })).items, []);
@@ -186,7 +186,8 @@ test('Ctrl-\\ leaves the run running and says how to follow and to end it', asyn
   child.quit();
   const { exitCode, err } = await child.ended;
   assert.equal(exitCode, 130, err);
-  const [, runId = ''] = /\n(run_\w+) goes on\. Its session ends by itself after it\.\n/.exec(err) ?? [];
+  const [, runId = ''] =
+    /\n(run_\w+) continues\. Its session ends by itself after the run\.\n/.exec(err) ?? [];
   assert.ok(err.endsWith(`follow it: troupe runs tail ${runId}\nend it: troupe runs cancel ${runId}\n`), err);
   const run = await client.runs.get(runId);
   assert.equal(run.status, 'running');

@@ -29,7 +29,7 @@ export async function actors(t: TestContext, { server, browser }: Stage): Promis
       .click();
     await page.getByRole('heading', { level: 1, name: notebook.id }).waitFor();
     const refused = page.getByRole('listitem').filter({ hasText: 'refused with session_busy' });
-    await refused.getByText('Wait until it is ready again, or cancel its run.').waitFor();
+    await refused.getByText('Wait until the session is ready again, or cancel its run.').waitFor();
     await page.getByRole('img', { name: 'the present state is live.busy.running' }).waitFor();
     assert.equal(await page.locator('.chart .state.inner text').textContent(), 'running');
     assert.equal(await page.locator('.chart .state.refusing text').textContent(), 'running');

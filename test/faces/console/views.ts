@@ -45,7 +45,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
   await t.test('the overview shows a refusal while it happens, with advice', async () => {
     const card = page.locator('.card').filter({ hasText: 'Refused since you look' });
     await assert.rejects(loop.submit([]));
-    await card.getByText('Wait until it is ready again, or cancel its run.').waitFor();
+    await card.getByText('Wait until the session is ready again, or cancel its run.').waitFor();
   });
 
   await t.test('kernels are in the order of their memory', async () => {
@@ -147,7 +147,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
       await page.getByRole('button', { name: 'Hibernate' }).click();
       await page.getByRole('button', { name: 'Hibernate' }).click();
       const problem = page.getByRole('alert').filter({ hasText: 'session_busy' });
-      await problem.getByText('Wait until it is ready again, or cancel its run.').waitFor();
+      await problem.getByText('Wait until the session is ready again, or cancel its run.').waitFor();
       await page.getByRole('button', { name: 'Cancel the run' }).click();
       await page.getByRole('heading', { level: 1 }).locator('..').getByText('live.ready').waitFor();
       assert.equal((await client.runs.get(hanging)).status, 'cancelled');

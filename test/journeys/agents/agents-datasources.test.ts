@@ -60,7 +60,7 @@ test('an agent lists, describes and queries the datasources of its conversation,
     ['query_datasource', 'completed', 'one\n1\n[only the first 1 rows]'],
     ['query_datasource', 'failed', 'attempt to write a readonly database'],
     ['describe_datasource', 'completed', 'item(id INTEGER, name TEXT)'],
-    ['query_datasource', 'failed', 'The datasource secret is not among those of this conversation: sales.'],
+    ['query_datasource', 'failed', 'This conversation has no datasource secret. Its datasources: sales.'],
   ]);
 });
 
@@ -104,7 +104,7 @@ test('a bound agent may use the datasources of its notebook and its own, if its 
     ['query_datasource', 'completed', 'one\n1'],
   ]);
   assert.match(String(said[3]), /^query_datasource,failed,not_found/);
-  assert.match(String(said[4]), /^query_datasource,failed,The datasource of-neither is not among those/);
+  assert.match(String(said[4]), /^query_datasource,failed,This conversation has no datasource of-neither\./);
 });
 
 /** The result of the tool when this caller has the agent of a conversation describe the datasource `remote`. */

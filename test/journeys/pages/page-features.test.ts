@@ -69,7 +69,7 @@ test('plots, charts, paged tables, SQL, formulas, uploads, downloads and tabs wo
   await page.locator('[role=slider]').first().waitFor();
   writeFileSync(file, Buffer.from(bytes).toString().replaceAll(server.baseUrl, 'http://127.0.0.1:9'));
   await page.reload();
-  await page.getByText('programs of http://127.0.0.1:9, from which they could not be loaded').waitFor();
+  await page.getByText('programs of the server http://127.0.0.1:9, but could not load them').waitFor();
   await notebook.close();
 });
 

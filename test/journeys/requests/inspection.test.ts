@@ -21,7 +21,7 @@ test('an operator sees why an execution was refused', async () => {
   ]);
   assert.ok(actor.trail.some(({ type, refused }) => type === 'execute' && refused === 'session_busy'));
   const refused = actor.refuses.find(({ type }) => type === 'execute');
-  assert.equal(refused?.advice, 'Wait until it is ready again, or cancel its run.');
+  assert.equal(refused?.advice, 'Wait until the session is ready again, or cancel its run.');
   assert.doesNotMatch(JSON.stringify(actor), /secret/);
 
   const { counts } = await client.actors({ kind: 'run', limit: 1 });

@@ -17,7 +17,8 @@ const SENTENCES: Readonly<Record<string, string>> = {
   kernel_killed: 'The kernel was killed: by a signal, or because an interrupt did not stop it.',
   kernel_out_of_memory: 'The kernel used more memory than it may.',
   kernel_stuck: 'The kernel did not end when it was killed.',
-  kernel_protocol_error: 'The kernel sent something that the server could not take, and was ended.',
+  kernel_protocol_error:
+    'The server ended the kernel, because it sent a message that the server could not read.',
   kernel_host_lost: 'The process that runs all kernels ended.',
   stopped: 'The kernel was stopped by the server.',
   server_stopped: 'The server was stopped.',

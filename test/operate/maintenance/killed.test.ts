@@ -84,7 +84,10 @@ test('the remains of a killed backup are reported as incomplete, and prevent no 
   const left = draft()!;
   const verified = await shell.troupe(['verify', left]);
   assert.equal(verified.exitCode, 1);
-  assert.match(verified.err, /is not a complete backup: it is being made, or was interrupted\. Delete it/);
+  assert.match(
+    verified.err,
+    /is not a complete backup: it is still being made, or the backup was interrupted\. If no backup is being made there, delete/,
+  );
   const restored = await shell.troupe(['restore', left], {
     env: { TROUPE_DATA_DIR: join(shell.cwd, 'other') },
   });

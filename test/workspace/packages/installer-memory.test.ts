@@ -39,5 +39,5 @@ test('an installer that an index feeds without end is stopped, and the reason na
   });
   const refused = await problemOf(client.packages.add(['endless']));
   assert.equal(refused.code, 'packages_not_installed');
-  assert.match(refused.detail ?? '', /takes more memory than there is for it/);
+  assert.match(refused.detail ?? '', /needs more memory than the installer may use/);
 });

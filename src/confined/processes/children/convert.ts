@@ -126,7 +126,7 @@ function failureOf(end: Exclude<QuestionEnd, { kind: 'answered' }>): ConvertResu
     case 'deaf':
       return failed('The converter did not read what it was sent.');
     case 'failed':
-      return failed('The converter sent something that the server could not take.');
+      return failed('The converter sent a message that the server could not read.');
     case 'lost':
       return hostFailed('The kernel host ended during the conversion.');
     default:

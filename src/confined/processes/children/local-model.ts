@@ -192,7 +192,7 @@ function describeEnd(end: ChildEnd): string {
     case 'deaf':
       return 'it did not read what it was sent';
     case 'failed':
-      return 'it sent something that the server could not take';
+      return 'it sent a message that the server could not read';
     case 'broken':
       return `it sent ${end.reason}`;
     default:

@@ -329,7 +329,7 @@ export class KernelProcess implements Kernel {
   /** Ends this kernel after a bug of the server in handling its messages, so that no other session is affected. */
   #contain(error: unknown): void {
     this.#port.log.error({ err: error, kernel: this.id }, 'a message of a kernel could not be handled');
-    this.#refuse('kernel_protocol_error', 'The kernel sent something that the server could not take.');
+    this.#refuse('kernel_protocol_error', 'The kernel sent a message that the server could not read.');
   }
 
   #onEnded(end: ChildEnd): void {

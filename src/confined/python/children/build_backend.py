@@ -150,7 +150,7 @@ def build(question, say) -> dict:
     ) as process:
         said = read_tail(process.stdout)
     if process.returncode == -signal.SIGKILL:  # killed at the limit of memory
-        raise Refused(f"Building {label} from its sources takes more memory than there is for it. Ask for a version that has wheels.")
+        raise Refused(f"Building {label} from its sources needs more memory than a build may use. Ask for a version that has wheels.")
     if process.returncode != 0:
         words = shown(said) or f"exit code {process.returncode}"
         raise Refused(f"{label} could not be built from its sources: {words}{find_lack(said, env['PATH'])}")

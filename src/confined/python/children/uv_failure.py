@@ -16,6 +16,6 @@ def explain(text, code) -> str:
     if DISK_FULL in text:
         return "The disk of the server is full, so the packages cannot be installed."
     if code == -signal.SIGKILL:  # killed by the limit of memory: the server ends the installer, and uv with it
-        return "Installing the packages takes more memory than there is for it. Ask for fewer packages."
+        return "Installing the packages needs more memory than the installer may use. Ask for fewer packages."
     words = re.sub(r"\s+", " ", DECORATION.sub(" ", PROGRESS.sub("", ADDRESS.sub(r"\1\2", text)))).strip()
     return words or f"uv ended with the exit code {code}."

@@ -172,7 +172,7 @@ def answer(engine, request) -> bytes:
     except EngineFailure as failure:
         return encode(op="failed", category=failure.category, detail=failure.detail)
     except MemoryError:
-        return encode(op="failed", category="query", detail="The statement needs more memory than there is for it.")
+        return encode(op="failed", category="query", detail="The statement needs more memory than the engine may use.")
 
 
 def encode(**message) -> bytes:

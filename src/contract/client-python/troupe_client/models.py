@@ -25,7 +25,7 @@ class ActorEvent(Struct):
 class ActorLeftData(Struct):
     kind: str
     id: str
-    state: Annotated[str, Meta(description='Its last state, as a path.')]
+    state: Annotated[str, Meta(description='The last state of the actor, as a path.')]
     presence: Annotated[
         Literal['ended', 'failed', 'stored', 'deleted'],
         Meta(
@@ -65,7 +65,7 @@ class ActorMovedData(Struct):
     machine: Annotated[
         str,
         Meta(
-            description='The id of its statechart, for `GET /api/v3/charts/{machine}`.'
+            description='The id of the statechart of the actor, for `GET /api/v3/charts/{machine}`.'
         ),
     ]
     from_: str | None = field(name='from')
@@ -75,13 +75,13 @@ class ActorMovedData(Struct):
             description='The state after the event; unchanged when only the context of the actor has changed.'
         ),
     ]
-    since: Annotated[str, Meta(description='When it last changed its state.')]
+    since: Annotated[str, Meta(description='When the actor last changed its state.')]
     revision: Annotated[int, Meta(description='How many transitions were stored.')]
     links: list[ActorLink]
     events: Annotated[
         list[str],
         Meta(
-            description='The types of the events that the actor took, at most the last 16; empty when it came into memory.'
+            description='The types of the events that the actor took, at most the last 16; empty when the actor came into memory.'
         ),
     ]
 
@@ -118,7 +118,7 @@ class ActorRefusedData(Struct):
     count: Annotated[
         int,
         Meta(
-            description='How often the command was refused since the last event about it.'
+            description='How often the command was refused since the last event about this refusal.'
         ),
     ]
     title: str
@@ -144,13 +144,14 @@ class ActorRefusedEvent(Struct, tag_field='type', tag='actor.refused'):
 class ActorTrailEntry(Struct):
     at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
     type: Annotated[str, Meta(description='The type of the event.')]
-    from_: Annotated[str, Meta(description='The state before, as a path.')] = field(
+    from_: Annotated[str, Meta(description='The state before the event, as a path.')] = field(
         name='from'
     )
-    to: Annotated[str, Meta(description='The state after.')]
+    to: Annotated[str, Meta(description='The state after the event.')]
     refused: (
         Annotated[
-            str, Meta(description='The code of the error with which it was refused.')
+            str,
+            Meta(description='The code of the error with which the event was refused.'),
         ]
         | UnsetType
     ) = UNSET
@@ -263,8 +264,8 @@ class AgentContext(Struct):
 
 class AgentSessionGrant(Struct):
     user_id: str = field(name='userId')
-    created_by: Annotated[str, Meta(description='The id of the user who made it.')] = (
-        field(name='createdBy')
+    created_by: Annotated[str, Meta(description='The id of the user who made this resource.')] = field(
+        name='createdBy'
     )
     created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='createdAt'
@@ -307,11 +308,11 @@ class AgentSessionSummary(Struct):
     )
     environment_id: str | None = field(name='environmentId')
     notebook_session_id: str | None = field(name='notebookSessionId')
-    owner_id: Annotated[str, Meta(description='The user who owns the conversation: its creator (`createdBy`), until it is handed over.')] = field(
+    owner_id: Annotated[str, Meta(description='The user who owns the conversation: its creator (`createdBy`), until the conversation is handed over.')] = field(
         name='ownerId'
     )
-    created_by: Annotated[str, Meta(description='The id of the user who made it.')] = (
-        field(name='createdBy')
+    created_by: Annotated[str, Meta(description='The id of the user who made this resource.')] = field(
+        name='createdBy'
     )
     status: Literal['ready', 'busy', 'closed']
     config: AgentConfig
@@ -327,7 +328,7 @@ class AgentSessionSummary(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who closed it. Absent when it has ended by itself, or when the user is not known.'
+                description='The id of the user who closed this resource. Absent when it has ended by itself, or when the user is not known.'
             ),
         ]
         | UnsetType
@@ -352,8 +353,10 @@ class AuditedQuery(Struct):
             description='The number of similar statements, within about one second, that the entry summarises.'
         ),
     ]
-    rows: Annotated[int, Meta(description='How many rows they returned in total.')]
-    duration_ms: Annotated[int, Meta(description='How many milliseconds they took in total, until the last row was read.')] = field(
+    rows: Annotated[
+        int, Meta(description='How many rows the statements returned in total.')
+    ]
+    duration_ms: Annotated[int, Meta(description='How many milliseconds the statements took in total, until their last rows were read.')] = field(
         name='durationMs'
     )
 
@@ -411,7 +414,7 @@ class BigqueryConnection(Struct, tag_field='kind', tag='bigquery'):
         Annotated[
             str,
             Meta(
-                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+                description='Certificates in PEM. They replace the certificates of the system when the certificate of the database server is checked.'
             ),
         ]
         | UnsetType
@@ -445,7 +448,7 @@ class CancellationAccepted(Struct):
     status: Annotated[
         Literal['cancelling'],
         Meta(
-            description='This is not a status of the run, which is `running` until it has ended.'
+            description='A value of this response only: the run itself is `running` until it has ended.'
         ),
     ]
 
@@ -458,7 +461,7 @@ class Cell(Struct):
 
 class CellConfig(Struct):
     """
-    Changes the cell's settings. They are saved with the notebook.
+    Changes the cell's settings, which are saved with the notebook.
     """
 
     disabled: bool | UnsetType = UNSET
@@ -470,7 +473,7 @@ class CellConfig(Struct):
 
 class CellConfigOutput(Struct):
     """
-    Changes the cell's settings. They are saved with the notebook.
+    Changes the cell's settings, which are saved with the notebook.
     """
 
     disabled: bool | UnsetType = UNSET
@@ -551,7 +554,7 @@ class ChangedCells(Struct):
     cells: Annotated[
         list[ChangedCell],
         Meta(
-            description='For each change of the request, in its order, the cell that it made or changed. `version` is its version after the whole request; null when the cell was deleted.'
+            description='For each change, in the order of the request, the cell that the change made or changed. `version` is the version of the cell after the whole request; null when the cell was deleted.'
         ),
     ]
 
@@ -590,7 +593,7 @@ class ClickhouseConnection(Struct, tag_field='kind', tag='clickhouse'):
         Annotated[
             str,
             Meta(
-                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+                description='Certificates in PEM. They replace the certificates of the system when the certificate of the database server is checked.'
             ),
         ]
         | UnsetType
@@ -616,7 +619,7 @@ class CodeRequest(Struct):
         Annotated[
             bool,
             Meta(
-                description='Whether the names that the code defines are kept for later calls with `keep`, which may redefine them. They end with the kernel. A cell that later defines the same name replaces the value. Default: false.'
+                description='Whether the names that the code defines are kept for later calls with `keep`. These calls may redefine the names, which end with the kernel. A cell that later defines the same name replaces the value. Default: false.'
             ),
         ]
         | UnsetType
@@ -647,11 +650,11 @@ class Completion(Struct):
 
 
 class Completions(Struct):
-    prefix_length: Annotated[int, Meta(description='How many characters before the cursor an option replaces.')] = field(
+    prefix_length: Annotated[int, Meta(description='The number of characters before the cursor that an option replaces.')] = field(
         name='prefixLength'
     )
     options: list[Completion]
-    is_incomplete: Annotated[bool, Meta(description='Whether there may be more: the kernel took too long, or there are too many options.')] = field(
+    is_incomplete: Annotated[bool, Meta(description='Whether options may be missing: the kernel took too long, or there are too many options.')] = field(
         name='isIncomplete'
     )
 
@@ -682,7 +685,7 @@ class ConsoleOutputEvent(Struct, tag_field='type', tag='console-output'):
 
 class CreateCell(Struct, tag_field='type', tag='create-cell'):
     """
-    Adds a cell: at the end, or where `before` or `after` says. Without `cellId` the server chooses an id.
+    Adds a cell: at the end, or at the place that `before` or `after` names. Without `cellId` the server chooses an id.
     """
 
     type: ClassVar[Literal['create-cell']] = 'create-cell'
@@ -724,7 +727,7 @@ class DatabricksConnection(Struct, tag_field='kind', tag='databricks'):
         Annotated[
             str,
             Meta(
-                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+                description='Certificates in PEM. They replace the certificates of the system when the certificate of the database server is checked.'
             ),
         ]
         | UnsetType
@@ -733,8 +736,8 @@ class DatabricksConnection(Struct, tag_field='kind', tag='databricks'):
 
 class DatasourceGrant(Struct):
     subject: str
-    created_by: Annotated[str, Meta(description='The id of the user who made it.')] = (
-        field(name='createdBy')
+    created_by: Annotated[str, Meta(description='The id of the user who made this resource.')] = field(
+        name='createdBy'
     )
     created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='createdAt'
@@ -803,7 +806,7 @@ class Environment(Struct):
     environment_id: str = field(name='environmentId')
     status: Literal['open', 'closed']
     notebook_session_id: str | None = field(name='notebookSessionId')
-    agent_session_ids: Annotated[list[str], Meta(description='The open conversations in the environment that you can read. The environment cannot be closed while any conversation is open, including those that you cannot read.')] = field(
+    agent_session_ids: Annotated[list[str], Meta(description='The open conversations in the environment that you can read. Other open conversations keep the environment from being closed, too.')] = field(
         name='agentSessionIds'
     )
     created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
@@ -830,7 +833,7 @@ class EnvironmentPage(Struct):
 ErrorCode: TypeAlias = Annotated[
     str,
     Meta(
-        description='Why a request was refused. A published code never changes; later versions may add codes.\n\n- `malformed_json`: The body is not valid JSON\n- `invalid_request`: The request does not match the schema\n- `invalid_cursor`: The cursor is not one of this list\n- `missing_workspace`: The Service-Workspace-Id header is missing\n- `missing_session`: The Service-Session-Id header is missing\n- `duplicate_cell`: A cell id appears twice\n- `unknown_cell`: The notebook has no such cell\n- `unknown_model`: There is no model with this name\n- `unreadable_notebook`: The file is not a readable notebook\n- `unauthenticated`: A valid access token is required\n- `missing_scope`: The access token lacks a required scope\n- `no_workspace`: You are a member of no workspace\n- `role_too_low`: Your role in this workspace does not allow this\n- `conversation_read_only`: You may read this conversation, but not change it\n- `conversation_not_shared`: The conversation of this notebook is not shared with you\n- `cross_origin`: A request from another origin may not change this\n- `not_found`: The resource does not exist, or you may not see it\n- `method_not_allowed`: The resource does not support this method\n- `stale_update`: The resource has changed since it was read\n- `session_open`: A session is open on this notebook\n- `session_exists`: A live session with this id already exists\n- `session_busy`: The session is busy\n- `session_not_ready`: The session is not ready\n- `session_failed`: The session has failed\n- `session_closed`: The session is closed\n- `session_not_editable`: The session is in run mode and cannot be edited\n- `structural_error`: The notebook has structural errors\n- `notebook_not_ready`: The notebook session is not ready\n- `binding_differs`: The conversation is bound to another notebook, or to none\n- `environment_differs`: The notebook session belongs to another environment\n- `no_model_configured`: No model is configured\n- `model_not_configured`: The provider of this model is not configured\n- `environment_occupied`: The environment already has an active notebook session\n- `environment_in_use`: Sessions are still attached to the environment\n- `environment_closed`: The environment is closed\n- `run_finished`: The run has already finished\n- `run_in_progress`: The run has not ended yet\n- `datasource_changed`: Another request changed the datasource meanwhile\n- `already_exists`: A datasource or a member with this name already exists\n- `packages_disabled`: This server installs no packages\n- `nodes_disabled`: This server has no kernel nodes\n- `packages_not_installed`: The packages could not be installed\n- `installation_in_progress`: Packages are being installed in this workspace\n- `unwritable_notebook`: The notebook cannot be written in this format\n- `workspace_in_use`: Sessions are open in the workspace\n- `last_workspace`: You own no other workspace\n- `last_owner`: A workspace must keep at least one owner\n- `idempotency_key_reused`: The idempotency key was used with another request\n- `idempotency_in_progress`: The first request with this idempotency key is still running\n- `key_in_use`: The key is in use\n- `not_a_file`: There is something else than a file at this path\n- `file_inaccessible`: The permissions of the file do not allow this\n- `precondition_failed`: The resource is not in the state that If-Match or If-None-Match asks for\n- `body_too_large`: The request body is too large\n- `unsupported_media_type`: The request body must be application/json\n- `range_not_satisfiable`: The requested range lies outside of the content\n- `too_many_attempts`: Too many wrong access tokens\n- `quota_exceeded`: The workspace has reached a quota\n- `internal`: The server failed to process the request\n- `record_damaged`: A stored record is damaged on the disk\n- `unavailable`: The server cannot accept this request now\n- `read_only`: The server only reads (TROUPE_READ_ONLY)\n- `storage_full`: The disk of the server is full\n- `file_quota_exceeded`: The files of the workspace have reached their quota\n- `at_capacity`: The server has reached its session limit'
+        description='Why a request was refused. A published code never changes; later versions may add codes.\n\n- `malformed_json`: The body is not valid JSON\n- `invalid_request`: The request does not match the schema\n- `invalid_cursor`: The cursor does not belong to this list\n- `missing_workspace`: The Service-Workspace-Id header is missing\n- `missing_session`: The Service-Session-Id header is missing\n- `duplicate_cell`: A cell id appears twice\n- `unknown_cell`: The notebook has no such cell\n- `unknown_model`: There is no model with this name\n- `unreadable_notebook`: The file is not a readable notebook\n- `unauthenticated`: A valid access token is required\n- `missing_scope`: The access token lacks a required scope\n- `no_workspace`: You are a member of no workspace\n- `role_too_low`: Your role in this workspace does not allow this\n- `conversation_read_only`: You may read this conversation, but not change it\n- `conversation_not_shared`: The conversation of this notebook is not shared with you\n- `cross_origin`: A request from another origin may not change this\n- `not_found`: The resource does not exist, or you may not see it\n- `method_not_allowed`: The resource does not support this method\n- `stale_update`: The resource has changed since it was read\n- `session_open`: A session is open on this notebook\n- `session_exists`: A live session with this id already exists\n- `session_busy`: The session is busy\n- `session_not_ready`: The session is not ready\n- `session_failed`: The session has failed\n- `session_closed`: The session is closed\n- `session_not_editable`: The session is in run mode and cannot be edited\n- `structural_error`: The notebook has structural errors\n- `notebook_not_ready`: The notebook session is not ready\n- `binding_differs`: The conversation is bound to another notebook, or to none\n- `environment_differs`: The notebook session belongs to another environment\n- `no_model_configured`: No model is configured\n- `model_not_configured`: The provider of this model is not configured\n- `environment_occupied`: The environment already has an active notebook session\n- `environment_in_use`: Sessions are still attached to the environment\n- `environment_closed`: The environment is closed\n- `run_finished`: The run has already finished\n- `run_in_progress`: The run has not ended yet\n- `datasource_changed`: Another request changed the datasource meanwhile\n- `already_exists`: A datasource or a member with this name already exists\n- `packages_disabled`: This server installs no packages\n- `nodes_disabled`: This server has no kernel nodes\n- `packages_not_installed`: The packages could not be installed\n- `installation_in_progress`: Packages are being installed in this workspace\n- `unwritable_notebook`: The notebook cannot be written in this format\n- `workspace_in_use`: Sessions are open in the workspace\n- `last_workspace`: You own no other workspace\n- `last_owner`: A workspace must keep at least one owner\n- `idempotency_key_reused`: The idempotency key was used with another request\n- `idempotency_in_progress`: The first request with this idempotency key is still running\n- `key_in_use`: The key is in use\n- `not_a_file`: The path does not lead to a file\n- `file_inaccessible`: The permissions of the file do not allow this\n- `precondition_failed`: The resource is not in the state that If-Match or If-None-Match asks for\n- `body_too_large`: The request body is too large\n- `unsupported_media_type`: The request body must be application/json\n- `range_not_satisfiable`: The requested range lies outside of the content\n- `too_many_attempts`: Too many wrong access tokens\n- `quota_exceeded`: The workspace has reached a quota\n- `internal`: The server failed to process the request\n- `record_damaged`: A stored record is damaged on the disk\n- `unavailable`: The server cannot accept this request now\n- `read_only`: The server only reads (TROUPE_READ_ONLY)\n- `storage_full`: The disk of the server is full\n- `file_quota_exceeded`: The files of the workspace have reached their quota\n- `at_capacity`: The server has reached its session limit'
     ),
 ]
 
@@ -844,7 +847,7 @@ class EventLoopState(Struct):
 
 
 class EventTicket(Struct):
-    ticket: Annotated[str, Meta(description='A secret. It opens one stream, once.')]
+    ticket: Annotated[str, Meta(description='A secret that opens one stream, once.')]
     url: Annotated[str, Meta(description='The path of the stream, with the ticket.')]
     expires_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='expiresAt'
@@ -857,7 +860,7 @@ class ExecuteAll(Struct, tag_field='type', tag='all'):
         Annotated[
             Literal['default', 'no-cache', 'no-store'],
             Meta(
-                description='The requested cells always run. `default`: dependencies that are not stale are not run again. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
+                description='The requested cells always run. `default`: only dependencies that are stale run again. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
             ),
         ]
         | UnsetType
@@ -866,7 +869,7 @@ class ExecuteAll(Struct, tag_field='type', tag='all'):
         Annotated[
             Literal['refuse', 'skip'],
             Meta(
-                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the other cells run; cells with an error, and cells that need them, end as `error`, with the reason as their output.'
+                description='Treatment of structural errors in the requested cells or the cells that they depend on: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the other cells run; cells with an error, and cells that need them, end as `error`, with the reason as their output.'
             ),
         ]
         | UnsetType
@@ -887,7 +890,7 @@ class ExecuteAll(Struct, tag_field='type', tag='all'):
         Annotated[
             dict[str, str],
             Meta(
-                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
                 max_length=16,
             ),
         ]
@@ -901,7 +904,7 @@ class ExecuteAllOutput(Struct, tag_field='type', tag='all'):
         Annotated[
             Literal['default', 'no-cache', 'no-store'],
             Meta(
-                description='The requested cells always run. `default`: dependencies that are not stale are not run again. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
+                description='The requested cells always run. `default`: only dependencies that are stale run again. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
             ),
         ]
         | UnsetType
@@ -910,7 +913,7 @@ class ExecuteAllOutput(Struct, tag_field='type', tag='all'):
         Annotated[
             Literal['refuse', 'skip'],
             Meta(
-                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the other cells run; cells with an error, and cells that need them, end as `error`, with the reason as their output.'
+                description='Treatment of structural errors in the requested cells or the cells that they depend on: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the other cells run; cells with an error, and cells that need them, end as `error`, with the reason as their output.'
             ),
         ]
         | UnsetType
@@ -931,7 +934,7 @@ class ExecuteAllOutput(Struct, tag_field='type', tag='all'):
         Annotated[
             dict[str, str],
             Meta(
-                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
                 max_length=16,
             ),
         ]
@@ -946,7 +949,7 @@ class ExecuteCells(Struct, tag_field='type', tag='cells'):
         Annotated[
             Literal['default', 'no-cache', 'no-store'],
             Meta(
-                description='The requested cells always run. `default`: dependencies that are not stale are not run again. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
+                description='The requested cells always run. `default`: only dependencies that are stale run again. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
             ),
         ]
         | UnsetType
@@ -955,7 +958,7 @@ class ExecuteCells(Struct, tag_field='type', tag='cells'):
         Annotated[
             Literal['refuse', 'skip'],
             Meta(
-                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the other cells run; cells with an error, and cells that need them, end as `error`, with the reason as their output.'
+                description='Treatment of structural errors in the requested cells or the cells that they depend on: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the other cells run; cells with an error, and cells that need them, end as `error`, with the reason as their output.'
             ),
         ]
         | UnsetType
@@ -976,7 +979,7 @@ class ExecuteCells(Struct, tag_field='type', tag='cells'):
         Annotated[
             dict[str, str],
             Meta(
-                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
                 max_length=16,
             ),
         ]
@@ -991,7 +994,7 @@ class ExecuteCellsOutput(Struct, tag_field='type', tag='cells'):
         Annotated[
             Literal['default', 'no-cache', 'no-store'],
             Meta(
-                description='The requested cells always run. `default`: dependencies that are not stale are not run again. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
+                description='The requested cells always run. `default`: only dependencies that are stale run again. `no-cache`: dependencies run again. `no-store`: as `no-cache`, and the output is streamed but not saved with the run.'
             ),
         ]
         | UnsetType
@@ -1000,7 +1003,7 @@ class ExecuteCellsOutput(Struct, tag_field='type', tag='cells'):
         Annotated[
             Literal['refuse', 'skip'],
             Meta(
-                description='Treatment of a request whose cells, or the cells they depend on, have structural errors: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the other cells run; cells with an error, and cells that need them, end as `error`, with the reason as their output.'
+                description='Treatment of structural errors in the requested cells or the cells that they depend on: names that several cells define, and cycles. `refuse`, the default: 409, and nothing runs. `skip`: the other cells run; cells with an error, and cells that need them, end as `error`, with the reason as their output.'
             ),
         ]
         | UnsetType
@@ -1021,7 +1024,7 @@ class ExecuteCellsOutput(Struct, tag_field='type', tag='cells'):
         Annotated[
             dict[str, str],
             Meta(
-                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
                 max_length=16,
             ),
         ]
@@ -1038,7 +1041,7 @@ ExecutionRequestOutput: TypeAlias = ExecuteAllOutput | ExecuteCellsOutput
 FailureCode: TypeAlias = Annotated[
     str,
     Meta(
-        description="Why a run or a session failed. A published code never changes; later versions may add codes.\n\n- `cell_failed`: A cell failed. `cells` names all cells that did, and `message` is about the first.\n- `kernel_command_failed`: The kernel could not carry out the request.\n- `kernel_start_failed`: The kernel did not start.\n- `kernel_start_timeout`: The kernel did not become ready in time.\n- `kernel_exited`: The kernel ended by itself.\n- `kernel_killed`: The kernel was killed: by a signal, or because an interrupt did not stop it.\n- `kernel_out_of_memory`: The kernel used more memory than it may.\n- `kernel_stuck`: The kernel did not end when it was killed.\n- `kernel_protocol_error`: The kernel sent something that the server could not take, and was ended.\n- `kernel_host_lost`: The process that runs all kernels ended.\n- `timed_out`: It took longer than the `timeoutS` of its request.\n- `stopped`: The kernel was stopped by the server.\n- `session_closed`: The session was closed.\n- `server_stopped`: The server was stopped.\n- `agent_failed`: The agent could not go on, through a fault of the server.\n- `agent_time_limit`: The prompt ran longer than the time limit of prompts.\n- `agent_step_limit`: The prompt took more steps than the limit of prompts allows.\n- `agent_token_limit`: The prompt used more tokens than the limit of prompts allows.\n- `model_answer_invalid`: The model's server sent a response that is not an answer.\n- `model_answer_too_long`: The model's answer did not come to an end.\n- `model_auth`: The provider does not accept the key.\n- `model_context_exceeded`: The conversation is too long for the model.\n- `model_failed`: The model's server reported a failure.\n- `model_overloaded`: The model's server is overloaded.\n- `model_rate_limited`: The provider limits how often the model may be asked.\n- `model_refused`: The model refused to answer.\n- `model_request_refused`: The provider refused the request.\n- `model_silent`: The model sent nothing for too long.\n- `model_unknown`: The provider has no such model.\n- `model_unreachable`: The model's server cannot be reached."
+        description="Why a run or a session failed. A published code never changes; later versions may add codes.\n\n- `cell_failed`: A cell failed. `cells` names all failed cells, and `message` is about the first one.\n- `kernel_command_failed`: The kernel could not carry out the request.\n- `kernel_start_failed`: The kernel did not start.\n- `kernel_start_timeout`: The kernel did not become ready in time.\n- `kernel_exited`: The kernel ended by itself.\n- `kernel_killed`: The kernel was killed: by a signal, or because an interrupt did not stop it.\n- `kernel_out_of_memory`: The kernel used more memory than it may.\n- `kernel_stuck`: The kernel did not end when it was killed.\n- `kernel_protocol_error`: The server ended the kernel, because it sent a message that the server could not read.\n- `kernel_host_lost`: The process that runs all kernels ended.\n- `timed_out`: The work took longer than the `timeoutS` of its request.\n- `stopped`: The kernel was stopped by the server.\n- `session_closed`: The session was closed.\n- `server_stopped`: The server was stopped.\n- `agent_failed`: The agent could not continue because of a fault of the server.\n- `agent_time_limit`: The prompt ran longer than the time limit of prompts.\n- `agent_step_limit`: The prompt took more steps than the limit of prompts allows.\n- `agent_token_limit`: The prompt used more tokens than the limit of prompts allows.\n- `model_answer_invalid`: The model's server sent a response that is not an answer.\n- `model_answer_too_long`: The model's answer did not come to an end.\n- `model_auth`: The provider does not accept the key.\n- `model_context_exceeded`: The conversation is too long for the model.\n- `model_failed`: The model's server reported a failure.\n- `model_overloaded`: The model's server is overloaded.\n- `model_rate_limited`: The provider limits how often the model may be asked.\n- `model_refused`: The model refused to answer.\n- `model_request_refused`: The provider refused the request.\n- `model_silent`: The model sent nothing for too long.\n- `model_unknown`: The provider has no such model.\n- `model_unreachable`: The model's server cannot be reached."
     ),
 ]
 
@@ -1082,7 +1085,7 @@ class FileUsage(Struct):
     complete: Annotated[
         bool,
         Meta(
-            description='False when something was not counted: folders that are more than 64 deep or cannot be read, or entries beyond the first million. With a quota such a workspace counts as full.'
+            description='False when something was not counted: folders that are more than 64 deep or cannot be read, or entries beyond the first million. With a quota, a workspace that was not counted completely is full.'
         ),
     ]
     counted_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
@@ -1138,7 +1141,7 @@ class Health(Struct):
     status: Annotated[
         Literal['ok', 'draining'],
         Meta(
-            description='`draining`: the server stops, and new requests belong to another one.'
+            description='`draining`: the server is stopping, and new requests should go to another server.'
         ),
     ]
 
@@ -1166,7 +1169,7 @@ class KernelTotals(Struct):
     """
 
     count: int
-    cpu_seconds: Annotated[float, Meta(description='Processor time since the process began. The difference between two responses, divided by the time between them, is its share.')] = field(
+    cpu_seconds: Annotated[float, Meta(description='Processor time since the process began. Divide the difference between two responses by the time between them to get the use.')] = field(
         name='cpuSeconds'
     )
     memory_bytes: Annotated[int, Meta(description='Resident memory. A memory page that several processes share counts in each of them. The figure of the server does not include the mapped pages of the store.')] = field(
@@ -1181,7 +1184,7 @@ class KernelUsage(Struct):
     )
     node: str | None
     pid: int
-    cpu_seconds: Annotated[float, Meta(description='Processor time since the process began. The difference between two responses, divided by the time between them, is its share.')] = field(
+    cpu_seconds: Annotated[float, Meta(description='Processor time since the process began. Divide the difference between two responses by the time between them to get the use.')] = field(
         name='cpuSeconds'
     )
     memory_bytes: Annotated[int, Meta(description='Resident memory. A memory page that several processes share counts in each of them. The figure of the server does not include the mapped pages of the store.')] = field(
@@ -1191,8 +1194,10 @@ class KernelUsage(Struct):
 
 class Key(Struct):
     id: str
-    active: Annotated[bool, Meta(description='Whether it encrypts new connections.')]
-    sealed: Annotated[int, Meta(description='How many connections it encrypts.')]
+    active: Annotated[
+        bool, Meta(description='Whether the key encrypts new connections.')
+    ]
+    sealed: Annotated[int, Meta(description='How many connections the key encrypts.')]
 
 
 class KeyList(Struct):
@@ -1227,7 +1232,7 @@ class MariadbConnection(Struct, tag_field='kind', tag='mariadb'):
         Annotated[
             str,
             Meta(
-                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+                description='Certificates in PEM. They replace the certificates of the system when the certificate of the database server is checked.'
             ),
         ]
         | UnsetType
@@ -1263,7 +1268,7 @@ class ModelTest(Struct):
 
 class ModelTestRequest(Struct):
     """
-    Without it, the default model is tested.
+    The model to test. Omitted: the default model.
     """
 
     model: str | None | UnsetType = UNSET
@@ -1275,7 +1280,7 @@ class ModelUsage(Struct):
         name='userId'
     )
     model: Annotated[str, Meta(description='The model, with its provider.')]
-    input_tokens: Annotated[int, Meta(description='All input tokens, with those of `cacheReadTokens` and `cacheWriteTokens`.')] = field(
+    input_tokens: Annotated[int, Meta(description='All input tokens, including `cacheReadTokens` and `cacheWriteTokens`.')] = field(
         name='inputTokens'
     )
     output_tokens: int = field(name='outputTokens')
@@ -1288,10 +1293,10 @@ class ModelUsage(Struct):
     calls: Annotated[
         int,
         Meta(
-            description='Answers of the model, with those that broke off after their beginning.'
+            description='Answers of the model, including answers that broke off after their beginning.'
         ),
     ]
-    estimated_calls: Annotated[int, Meta(description='How many of the calls have estimated figures: one token for every four bytes. The provider named none, or the answer broke off first.')] = field(
+    estimated_calls: Annotated[int, Meta(description='How many of the calls have estimated figures: one token for every four bytes. The provider reported none, or the answer broke off first.')] = field(
         name='estimatedCalls'
     )
 
@@ -1302,7 +1307,7 @@ class ModelUsagePage(Struct):
     items: Annotated[
         list[ModelUsage],
         Meta(
-            description='One sum for each day, user and model, the oldest day first. Callers who do not own the workspace see their own.'
+            description='One sum for each day, user and model, the oldest day first. Callers who do not own the workspace see only their own tokens.'
         ),
     ]
     next_cursor: str | None = field(name='nextCursor')
@@ -1350,7 +1355,7 @@ class MssqlConnection(Struct, tag_field='kind', tag='mssql'):
         Annotated[
             str,
             Meta(
-                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+                description='Certificates in PEM. They replace the certificates of the system when the certificate of the database server is checked.'
             ),
         ]
         | UnsetType
@@ -1385,7 +1390,7 @@ class MysqlConnection(Struct, tag_field='kind', tag='mysql'):
         Annotated[
             str,
             Meta(
-                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+                description='Certificates in PEM. They replace the certificates of the system when the certificate of the database server is checked.'
             ),
         ]
         | UnsetType
@@ -1406,7 +1411,7 @@ class NewAgentContext(Struct):
         Annotated[
             list[str],
             Meta(
-                description='Slugs of datasources. Whether they exist is checked when they are used.'
+                description='Slugs of datasources. The server checks at their use whether they exist.'
             ),
         ]
         | UnsetType
@@ -1456,7 +1461,7 @@ class NewSerialization(Struct):
     app: NewNotebookApp | UnsetType = UNSET
     cells: list[NewCell] | UnsetType = UNSET
     valid: (
-        Annotated[bool, Meta(description='Ignored: the server computes it.')]
+        Annotated[bool, Meta(description='Ignored: the server computes this member.')]
         | UnsetType
     ) = UNSET
     ui_values: dict[str, Any] | UnsetType = UNSET
@@ -1481,13 +1486,15 @@ class NewWorkspaceLimits(Struct):
 class NodeChange(Struct):
     draining: Annotated[
         bool,
-        Meta(description='With true, no new kernels start there; present ones stay.'),
+        Meta(
+            description='With true, no new kernels start on the node; its present kernels stay.'
+        ),
     ]
 
 
 class NodeEngine(Struct):
     """
-    The cluster that runs nodes for the server. Null when they join by themselves.
+    The cluster that runs nodes for the server. Null when nodes join by themselves.
     """
 
     kind: Literal['ray']
@@ -1498,7 +1505,7 @@ class NodeInvitation(Struct):
     code: Annotated[
         str,
         Meta(
-            description='Works once. `troupe node join HOST:PORT#CODE` on the new node takes it; HOST is an address of this server.'
+            description='Works once, in `troupe node join HOST:PORT#CODE` on the new node. HOST is an address of this server.'
         ),
     ]
     port: Annotated[int, Meta(description='The port at which nodes connect.')]
@@ -1531,7 +1538,7 @@ class NotebookChange(Struct):
         Annotated[
             list[str],
             Meta(
-                description='Slugs of datasources. Whether they exist is checked when they are used.'
+                description='Slugs of datasources. The server checks at their use whether they exist.'
             ),
         ]
         | UnsetType
@@ -1549,7 +1556,7 @@ class NotebookChange(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
                 max_length=16,
             ),
         ]
@@ -1584,7 +1591,7 @@ class NotebookImport(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
                 max_length=16,
             ),
         ]
@@ -1713,7 +1720,7 @@ class NotebookSessionSummary(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description='The pairs of texts that were attached to it. Absent when there are none.'
+                description='The pairs of texts that were attached to the resource. Absent when there are none.'
             ),
         ]
         | UnsetType
@@ -1741,7 +1748,7 @@ class NotebookSummary(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description='The pairs of texts that were attached to it. Absent when there are none.'
+                description='The pairs of texts that were attached to the resource. Absent when there are none.'
             ),
         ]
         | UnsetType
@@ -1750,7 +1757,7 @@ class NotebookSummary(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
+                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
             ),
         ]
         | UnsetType
@@ -1767,7 +1774,7 @@ class NotebookSummary(Struct):
 
 
 class NotebookVersion(Struct):
-    updated_at: Annotated[str, Meta(description='The time of the last change in this version, by which the version is named.')] = field(
+    updated_at: Annotated[str, Meta(description='The time of the last change in this version. It names the version.')] = field(
         name='updatedAt'
     )
     title: str | None
@@ -1791,7 +1798,7 @@ class NotebookVersionList(Struct):
 
 
 class OpenAgentSession(Struct):
-    environment_id: Annotated[str, Meta(description='The execution environment to open it in.')] = field(
+    environment_id: Annotated[str, Meta(description='The execution environment in which to open the conversation.')] = field(
         name='environmentId'
     )
     notebook_session_id: str | None | UnsetType = field(
@@ -1814,7 +1821,7 @@ class OpenNotebookSession(Struct):
         Annotated[
             list[str],
             Meta(
-                description='Command-line arguments, as they follow `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in `mo.cli_args()`. The list is also `sys.argv[1:]`.'
+                description='Command-line arguments, as after `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in `mo.cli_args()`. The list is also `sys.argv[1:]`.'
             ),
         ]
         | UnsetType
@@ -1823,7 +1830,7 @@ class OpenNotebookSession(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
                 max_length=16,
             ),
         ]
@@ -1901,7 +1908,7 @@ class PromptRequest(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
                 max_length=16,
             ),
         ]
@@ -1924,7 +1931,7 @@ class PromptRequestOutput(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
                 max_length=16,
             ),
         ]
@@ -1941,7 +1948,7 @@ class Readiness(Struct):
         Annotated[
             list[str],
             Meta(
-                description='Problems that an operator should look at although the server is ready, such as a disk that is nearly full.'
+                description='Problems of a server that is ready, which an operator should look at, such as a disk that is nearly full.'
             ),
         ]
         | UnsetType
@@ -1978,7 +1985,7 @@ class ReasoningPart(Struct, tag_field='type', tag='reasoning'):
         Annotated[
             int,
             Meta(
-                description='Only in events: so many characters follow the beginning given here. An `input` is then the beginning of its JSON. `GET …/entries` has all of it.'
+                description='Only in events, which have only the beginning of a long text: the number of characters that are left out. Of an `input`, the beginning of its JSON is sent. `GET …/entries` has the whole text.'
             ),
         ]
         | UnsetType
@@ -2017,7 +2024,7 @@ class RedshiftConnection(Struct, tag_field='kind', tag='redshift'):
         Annotated[
             str,
             Meta(
-                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+                description='Certificates in PEM. They replace the certificates of the system when the certificate of the database server is checked.'
             ),
         ]
         | UnsetType
@@ -2032,7 +2039,7 @@ class RegisteredCell(Struct):
     version: Annotated[
         int,
         Meta(
-            description='Grows with every change of its code, its name or its settings. Pass it with a change of the cell, which is then refused if somebody else has changed the cell since.'
+            description='Grows with every change of the code, the name or the settings of the cell. A change that names the version is refused if the cell has another version.'
         ),
     ]
 
@@ -2055,7 +2062,10 @@ class RunAsset(Struct, tag_field='type', tag='asset'):
 
 class RunCancellationError(Struct):
     code: Annotated[
-        str, Meta(description='The code of the error with which it was refused.')
+        str,
+        Meta(
+            description='The code of the error with which the cancellation was refused.'
+        ),
     ]
     message: str
 
@@ -2089,7 +2099,9 @@ class RunWarning(Struct, tag_field='type', tag='warning'):
     cell_id: (
         Annotated[
             str,
-            Meta(description='The cell that the warning is about, if it is about one.'),
+            Meta(
+                description='The cell that the warning is about. Absent for a warning about no cell.'
+            ),
         ]
         | UnsetType
     ) = field(name='cellId', default=UNSET)
@@ -2097,7 +2109,9 @@ class RunWarning(Struct, tag_field='type', tag='warning'):
 
 Scope: TypeAlias = Annotated[
     Literal['workspaceRuntime:connect', 'datasource:read', 'workspace:manage', 'server:observe', 'server:manage'],
-    Meta(description='The permitted use of a token, within the role of its user.'),
+    Meta(
+        description='The permitted use of a token. The role of its user limits it further.'
+    ),
 ]
 
 
@@ -2130,7 +2144,7 @@ class ServerLog(Struct):
         Annotated[
             int,
             Meta(
-                description='In a server of several workers: how many did not answer within five seconds. Their data is missing here.'
+                description='In a server of several workers: how many workers did not answer within five seconds. Their data are missing here.'
             ),
         ]
         | UnsetType
@@ -2139,11 +2153,11 @@ class ServerLog(Struct):
 
 class ServerProcess(Struct):
     """
-    The process of the server, without kernels. With several workers: the sum of their use, the longest delays, and the id of the process that started them.
+    The process of the server, without kernels. With several workers: the sum of their use, their longest delays, and the id of the primary process, which started them.
     """
 
     pid: int
-    cpu_seconds: Annotated[float, Meta(description='Processor time since the process began. The difference between two responses, divided by the time between them, is its share.')] = field(
+    cpu_seconds: Annotated[float, Meta(description='Processor time since the process began. Divide the difference between two responses by the time between them to get the use.')] = field(
         name='cpuSeconds'
     )
     memory_bytes: Annotated[int, Meta(description='Resident memory. A memory page that several processes share counts in each of them. The figure of the server does not include the mapped pages of the store.')] = field(
@@ -2207,7 +2221,7 @@ class SessionCell(Struct):
     version: Annotated[
         int,
         Meta(
-            description='Grows with every change of its code, its name or its settings. Pass it with a change of the cell, which is then refused if somebody else has changed the cell since.'
+            description='Grows with every change of the code, the name or the settings of the cell. A change that names the version is refused if the cell has another version.'
         ),
     ]
 
@@ -2218,7 +2232,7 @@ class SessionClosedData(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who closed it. Absent when it has ended by itself, or when the user is not known.'
+                description='The id of the user who closed this resource. Absent when it has ended by itself, or when the user is not known.'
             ),
         ]
         | UnsetType
@@ -2248,7 +2262,7 @@ class SessionInterruption(Struct):
     status: Annotated[
         Literal['interrupting', 'idle'],
         Meta(
-            description='This is not a status of the session. `interrupting`: the interruption has begun. `idle`: nothing ran.'
+            description='The outcome, not a status of the session. `interrupting`: the interruption has begun. `idle`: nothing ran.'
         ),
     ]
     run_id: str | None = field(name='runId')
@@ -2364,7 +2378,7 @@ class SetCellName(Struct, tag_field='type', tag='set-name'):
     name: Annotated[
         str,
         Meta(
-            description='Empty for no name. No other cell of the notebook may have it.'
+            description='The name of the cell; empty for none. No other cell of the notebook may have the same name.'
         ),
     ]
     version: int | None | UnsetType = UNSET
@@ -2436,7 +2450,7 @@ class SnowflakeConnection(Struct, tag_field='kind', tag='snowflake'):
         Annotated[
             str,
             Meta(
-                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+                description='Certificates in PEM. They replace the certificates of the system when the certificate of the database server is checked.'
             ),
         ]
         | UnsetType
@@ -2487,7 +2501,7 @@ class StoredUsage(Struct):
             description='Bytes of all records of the workspace, without their keys and the overhead of the store.'
         ),
     ]
-    records: Annotated[int, Meta(description='How many there are.')]
+    records: Annotated[int, Meta(description='The number of records.')]
     notebooks: Annotated[
         int, Meta(description='Bytes of notebooks and the last outputs of their cells.')
     ]
@@ -2554,7 +2568,7 @@ class TextPart(Struct, tag_field='type', tag='text'):
         Annotated[
             int,
             Meta(
-                description='Only in events: so many characters follow the beginning given here. An `input` is then the beginning of its JSON. `GET …/entries` has all of it.'
+                description='Only in events, which have only the beginning of a long text: the number of characters that are left out. Of an `input`, the beginning of its JSON is sent. `GET …/entries` has the whole text.'
             ),
         ]
         | UnsetType
@@ -2563,7 +2577,7 @@ class TextPart(Struct, tag_field='type', tag='text'):
 
 class TokenUsage(Struct):
     """
-    The tokens of all calls of the model: the counts that the provider reports, also for answers that broke off. Where it reports none, one token for every four bytes of the request and of the answer.
+    The tokens of all calls of the model: the counts that the provider reports, also for answers that broke off. Without a report, one token counts for every four bytes of the request and of the answer.
     """
 
     input_tokens: int = field(name='inputTokens')
@@ -2587,7 +2601,7 @@ class TokenUsage(Struct):
         Annotated[
             int,
             Meta(
-                description='How many of the calls have estimated figures, because the provider named none or the answer broke off.'
+                description='How many of the calls have estimated figures, because the provider reported no figures or the answer broke off.'
             ),
         ]
         | UnsetType
@@ -2610,7 +2624,7 @@ class ToolCallData(Struct):
         Annotated[
             int,
             Meta(
-                description='Only in events: so many characters follow the beginning given here. An `input` is then the beginning of its JSON. `GET …/entries` has all of it.'
+                description='Only in events, which have only the beginning of a long text: the number of characters that are left out. Of an `input`, the beginning of its JSON is sent. `GET …/entries` has the whole text.'
             ),
         ]
         | UnsetType
@@ -2647,7 +2661,7 @@ class ToolCallPart(Struct, tag_field='type', tag='tool-call'):
         Annotated[
             int,
             Meta(
-                description='Only in events: so many characters follow the beginning given here. An `input` is then the beginning of its JSON. `GET …/entries` has all of it.'
+                description='Only in events, which have only the beginning of a long text: the number of characters that are left out. Of an `input`, the beginning of its JSON is sent. `GET …/entries` has the whole text.'
             ),
         ]
         | UnsetType
@@ -2669,7 +2683,7 @@ class ToolResultData(Struct):
         Annotated[
             int,
             Meta(
-                description='Only in events: so many characters follow the beginning given here. An `input` is then the beginning of its JSON. `GET …/entries` has all of it.'
+                description='Only in events, which have only the beginning of a long text: the number of characters that are left out. Of an `input`, the beginning of its JSON is sent. `GET …/entries` has the whole text.'
             ),
         ]
         | UnsetType
@@ -2705,7 +2719,7 @@ class ToolResultPart(Struct, tag_field='type', tag='tool-result'):
         Annotated[
             int,
             Meta(
-                description='Only in events: so many characters follow the beginning given here. An `input` is then the beginning of its JSON. `GET …/entries` has all of it.'
+                description='Only in events, which have only the beginning of a long text: the number of characters that are left out. Of an `input`, the beginning of its JSON is sent. `GET …/entries` has the whole text.'
             ),
         ]
         | UnsetType
@@ -2714,7 +2728,7 @@ class ToolResultPart(Struct, tag_field='type', tag='tool-result'):
         Annotated[
             list[str],
             Meta(
-                description='The ids of the cells that the call created, changed or deleted, or was asked to run: the first 100. Absent when there are none, or when the call was interrupted before they were known.'
+                description='The ids of the cells that the call created, changed, deleted or had to run: the first 100. Absent when there are none, or when the call was interrupted before they were known.'
             ),
         ]
         | UnsetType
@@ -2750,7 +2764,7 @@ class TrinoConnection(Struct, tag_field='kind', tag='trino'):
         Annotated[
             str,
             Meta(
-                description='Certificates in PEM. The certificate of the server is checked with them instead of the certificates of the system.'
+                description='Certificates in PEM. They replace the certificates of the system when the certificate of the database server is checked.'
             ),
         ]
         | UnsetType
@@ -2783,14 +2797,14 @@ class WorkerState(Struct):
     worker: Annotated[
         int,
         Meta(
-            description='Its number. A worker that replaces another one has a new number.'
+            description='The number of the worker. A worker that replaces another one has a new number.'
         ),
     ]
     started_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='startedAt'
     )
     pid: int
-    cpu_seconds: Annotated[float, Meta(description='Processor time since the process began. The difference between two responses, divided by the time between them, is its share.')] = field(
+    cpu_seconds: Annotated[float, Meta(description='Processor time since the process began. Divide the difference between two responses by the time between them to get the use.')] = field(
         name='cpuSeconds'
     )
     memory_bytes: Annotated[int, Meta(description='Resident memory. A memory page that several processes share counts in each of them. The figure of the server does not include the mapped pages of the store.')] = field(
@@ -2799,7 +2813,7 @@ class WorkerState(Struct):
     heap_bytes: Annotated[int, Meta(description='Bytes.')] = field(name='heapBytes')
     event_loop: EventLoopState = field(name='eventLoop')
     kernels: Annotated[
-        int, Meta(description='Kernels of the sessions that are at home in it.')
+        int, Meta(description='Kernels of the sessions whose home is this worker.')
     ]
     requests: int
     streams: int
@@ -2825,7 +2839,7 @@ class WorkspaceLimits(Struct):
     set: Annotated[
         list[str],
         Meta(
-            description='The names of the limits that are set for this workspace; the others come from the settings of the server.'
+            description='The names of the limits that are set for this workspace. All other limits come from the settings of the server.'
         ),
     ]
     updated_at: str | None = field(name='updatedAt')
@@ -2834,11 +2848,14 @@ class WorkspaceLimits(Struct):
 
 class WorkspacePackage(Struct):
     name: Annotated[
-        str, Meta(description='The normal form of its name: lower case, with hyphens.')
+        str,
+        Meta(
+            description='The normal form of the name of the package: lower case, with hyphens.'
+        ),
     ]
     requirement: str
-    created_by: Annotated[str, Meta(description='The id of the user who added it.')] = (
-        field(name='createdBy')
+    created_by: Annotated[str, Meta(description='The id of the user who added the package.')] = field(
+        name='createdBy'
     )
     created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='createdAt'
@@ -2880,7 +2897,7 @@ class AccessToken(Struct):
         Annotated[
             str,
             Meta(
-                description='The only workspace it is valid for; null means every workspace of its user.'
+                description='The only workspace for which the token is valid; null means every workspace of its user.'
             ),
         ]
         | None
@@ -2914,20 +2931,20 @@ class Actor(Struct):
     machine: Annotated[
         str,
         Meta(
-            description='The id of its statechart, for `GET /api/v3/charts/{machine}`.'
+            description='The id of the statechart of the actor, for `GET /api/v3/charts/{machine}`.'
         ),
     ]
     presence: Annotated[
         Literal['live', 'stored', 'ended', 'failed'],
         Meta(
-            description='Whether the actor is in memory, only in the store, in its final state, or was removed from memory by an error of the server. The next use of a failed actor restores it.'
+            description='Whether the actor is in memory (`live`), only in the store, or in its final state. An error of the server has removed a `failed` actor from memory; its next use restores it.'
         ),
     ]
     state: Annotated[Any, Meta(description='The state value of its statechart.')]
     path: Annotated[
         str, Meta(description='The state as a path, such as `live.busy.running`.')
     ]
-    since: Annotated[str, Meta(description='When it last changed its state.')]
+    since: Annotated[str, Meta(description='When the actor last changed its state.')]
     revision: Annotated[int, Meta(description='How many transitions were stored.')]
     links: list[ActorLink]
     last_events: list[ActorEvent] = field(name='lastEvents')
@@ -2939,20 +2956,20 @@ class ActorDetail(Struct):
     machine: Annotated[
         str,
         Meta(
-            description='The id of its statechart, for `GET /api/v3/charts/{machine}`.'
+            description='The id of the statechart of the actor, for `GET /api/v3/charts/{machine}`.'
         ),
     ]
     presence: Annotated[
         Literal['live', 'stored', 'ended', 'failed'],
         Meta(
-            description='Whether the actor is in memory, only in the store, in its final state, or was removed from memory by an error of the server. The next use of a failed actor restores it.'
+            description='Whether the actor is in memory (`live`), only in the store, or in its final state. An error of the server has removed a `failed` actor from memory; its next use restores it.'
         ),
     ]
     state: Annotated[Any, Meta(description='The state value of its statechart.')]
     path: Annotated[
         str, Meta(description='The state as a path, such as `live.busy.running`.')
     ]
-    since: Annotated[str, Meta(description='When it last changed its state.')]
+    since: Annotated[str, Meta(description='When the actor last changed its state.')]
     revision: Annotated[int, Meta(description='How many transitions were stored.')]
     links: list[ActorLink]
     created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
@@ -2966,17 +2983,19 @@ class ActorDetail(Struct):
     ]
     trail: Annotated[
         list[ActorTrailEntry],
-        Meta(description='The last 32 events since it came into memory, oldest first.'),
+        Meta(
+            description='The last 32 events since the actor came into memory, oldest first.'
+        ),
     ]
     takes: Annotated[
         list[str],
         Meta(
-            description='The types of the events that its state takes. For a type that `refuses` lists as well, the data of the event decides.'
+            description='The types of the events that the actor takes in its state. For a type that `refuses` lists as well, the data of the event decides.'
         ),
     ]
     refuses: Annotated[
         list[ActorRefusal],
-        Meta(description='The events that its state refuses, and why.'),
+        Meta(description='The events that the actor refuses in its state, and why.'),
     ]
 
 
@@ -2986,14 +3005,14 @@ class ActorPage(Struct):
     counts: Annotated[
         list[ActorCount],
         Meta(
-            description='How many actors there are of each kind in each state, regardless of `kind` and `state` in the query.'
+            description='The number of actors of each kind in each state, whatever the `kind` and `state` of the query.'
         ),
     ]
     silent_workers: (
         Annotated[
             int,
             Meta(
-                description='In a server of several workers: how many did not answer within five seconds. Their data is missing here.'
+                description='In a server of several workers: how many workers did not answer within five seconds. Their data are missing here.'
             ),
         ]
         | UnsetType
@@ -3011,10 +3030,10 @@ class AddedPackages(Struct):
     installed: Annotated[
         list[InstalledPackage],
         Meta(
-            description='The packages of its notebooks in addition to those of the server, including dependencies.'
+            description='All packages that notebooks of the workspace have in addition to those of the server, dependencies included.'
         ),
     ]
-    open_sessions: Annotated[list[str], Meta(description='Sessions whose kernel was started before. They get the packages when they are opened again.')] = field(
+    open_sessions: Annotated[list[str], Meta(description='Sessions whose kernel was started before the installation. They get the packages when they are opened again.')] = field(
         name='openSessions'
     )
 
@@ -3040,7 +3059,7 @@ class AuditEntry(Struct):
     created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='createdAt'
     )
-    user_id: Annotated[str, Meta(description='The user who did it.')] = field(
+    user_id: Annotated[str, Meta(description='The user who carried out the action.')] = field(
         name='userId'
     )
     token_id: Annotated[str, Meta(description='Empty for a query by a notebook.')] = (
@@ -3114,7 +3133,7 @@ class ChangeCells(Struct):
         Annotated[
             str,
             Meta(
-                description='The `updatedAt` of the notebook as you know it. The request is refused if anything in the notebook has changed since. Without it, only cells whose change names a `version` are compared.'
+                description='The `updatedAt` of the notebook as you know it. The request is refused if anything in the notebook has changed since. Without this member, only the `version` of each change is compared.'
             ),
         ]
         | UnsetType
@@ -3126,7 +3145,7 @@ class ConnectionTest(Struct):
     message: Annotated[
         str,
         Meta(
-            description='A general text that shows nothing of the connection or the driver.'
+            description='A general text without details of the connection or the driver.'
         ),
     ]
     elapsed_ms: float = field(name='elapsedMs')
@@ -3134,7 +3153,7 @@ class ConnectionTest(Struct):
         Annotated[
             list[DatasourceWarning],
             Meta(
-                description='Warnings about an account that agents will use, for kinds of databases without a read-only mode (mssql, snowflake, databricks, trino). Present in responses to a successful test, and to creating and replacing a datasource; absent when there are none.'
+                description='Warnings about the rights of the account, because agents will use it, for kinds of databases without a read-only mode (mssql, snowflake, databricks, trino). Present in responses to a successful test, and to creating and replacing a datasource; absent when there are none.'
             ),
         ]
         | UnsetType
@@ -3151,7 +3170,7 @@ class CreatedAccessToken(Struct):
         Annotated[
             str,
             Meta(
-                description='The only workspace it is valid for; null means every workspace of its user.'
+                description='The only workspace for which the token is valid; null means every workspace of its user.'
             ),
         ]
         | None
@@ -3183,7 +3202,7 @@ class Datasource(Struct):
     configured: Annotated[
         bool,
         Meta(
-            description='Whether a connection is stored. It says nothing about the last test.'
+            description='Whether a connection is stored, whatever the result of the last test.'
         ),
     ]
     embedded: Annotated[
@@ -3192,20 +3211,20 @@ class Datasource(Struct):
             description='Whether the database runs inside the server, on files of the workspace.'
         ),
     ]
-    created_by: Annotated[str, Meta(description='The id of the user who made it.')] = (
-        field(name='createdBy')
+    created_by: Annotated[str, Meta(description='The id of the user who made this resource.')] = field(
+        name='createdBy'
     )
     created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
         name='createdAt'
     )
-    updated_at: Annotated[str, Meta(description='When its connection was last replaced.')] = field(
+    updated_at: Annotated[str, Meta(description='When the connection of the datasource was last replaced.')] = field(
         name='updatedAt'
     )
     warnings: (
         Annotated[
             list[DatasourceWarning],
             Meta(
-                description='Warnings about an account that agents will use, for kinds of databases without a read-only mode (mssql, snowflake, databricks, trino). Present in responses to a successful test, and to creating and replacing a datasource; absent when there are none.'
+                description='Warnings about the rights of the account, because agents will use it, for kinds of databases without a read-only mode (mssql, snowflake, databricks, trino). Present in responses to a successful test, and to creating and replacing a datasource; absent when there are none.'
             ),
         ]
         | UnsetType
@@ -3278,7 +3297,7 @@ class ImportedNotebook(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
+                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
             ),
         ]
         | UnsetType
@@ -3296,7 +3315,7 @@ class ImportedNotebook(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description='The pairs of texts that were attached to it. Absent when there are none.'
+                description='The pairs of texts that were attached to the resource. Absent when there are none.'
             ),
         ]
         | UnsetType
@@ -3324,7 +3343,7 @@ class KernelList(Struct):
         Annotated[
             int,
             Meta(
-                description='In a server of several workers: how many did not answer within five seconds. Their data is missing here.'
+                description='In a server of several workers: how many workers did not answer within five seconds. Their data are missing here.'
             ),
         ]
         | UnsetType
@@ -3415,7 +3434,7 @@ class NewNotebook(Struct):
         Annotated[
             list[str],
             Meta(
-                description='Slugs of datasources. Whether they exist is checked when they are used.'
+                description='Slugs of datasources. The server checks at their use whether they exist.'
             ),
         ]
         | UnsetType
@@ -3433,7 +3452,7 @@ class NewNotebook(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read them.',
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
                 max_length=16,
             ),
         ]
@@ -3446,7 +3465,7 @@ class Node(Struct):
     state: Annotated[
         Literal['joined', 'draining', 'away'],
         Meta(
-            description='`joined`: the node takes kernels. `draining`: it is connected and takes no new kernels. `away`: it is not connected.'
+            description='`joined`: the node takes kernels. `draining`: the node is connected, but takes no new kernels. `away`: the node is not connected.'
         ),
     ]
     draining: Annotated[
@@ -3499,7 +3518,7 @@ class Notebook(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
+                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
             ),
         ]
         | UnsetType
@@ -3517,7 +3536,7 @@ class Notebook(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description='The pairs of texts that were attached to it. Absent when there are none.'
+                description='The pairs of texts that were attached to the resource. Absent when there are none.'
             ),
         ]
         | UnsetType
@@ -3547,7 +3566,7 @@ class NotebookSession(Struct):
     arguments: Annotated[
         list[str],
         Meta(
-            description='Command-line arguments, as they follow `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in `mo.cli_args()`. The list is also `sys.argv[1:]`.'
+            description='Command-line arguments, as after `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in `mo.cli_args()`. The list is also `sys.argv[1:]`.'
         ),
     ]
     ttl_s: int | None = field(name='ttlS')
@@ -3581,7 +3600,7 @@ class NotebookSession(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description='The pairs of texts that were attached to it. Absent when there are none.'
+                description='The pairs of texts that were attached to the resource. Absent when there are none.'
             ),
         ]
         | UnsetType
@@ -3590,7 +3609,7 @@ class NotebookSession(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who closed it. Absent when it has ended by itself, or when the user is not known.'
+                description='The id of the user who closed this resource. Absent when it has ended by itself, or when the user is not known.'
             ),
         ]
         | UnsetType
@@ -3651,7 +3670,7 @@ class OwnToken(Struct):
         Annotated[
             str,
             Meta(
-                description='The only workspace it is valid for; null means every workspace of its user.'
+                description='The only workspace for which the token is valid; null means every workspace of its user.'
             ),
         ]
         | None
@@ -3697,7 +3716,7 @@ class RunStatusData(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
+                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
             ),
         ]
         | UnsetType
@@ -3750,7 +3769,7 @@ class ServerLoadData(Struct):
     warnings: Annotated[
         list[str],
         Meta(
-            description='Problems that an operator should look at, as in `GET /readyz`; of several workers, the problems of all of them.'
+            description='Problems that an operator should look at, as in `GET /readyz`. With several workers, the problems of all workers.'
         ),
     ]
     store: StoreState
@@ -3768,7 +3787,7 @@ class ServerLoadData(Struct):
         Annotated[
             int,
             Meta(
-                description='In a server of several workers: how many did not answer within five seconds. Their data is missing here.'
+                description='In a server of several workers: how many workers did not answer within five seconds. Their data are missing here.'
             ),
         ]
         | UnsetType
@@ -3838,7 +3857,7 @@ class ServerState(Struct):
     warnings: Annotated[
         list[str],
         Meta(
-            description='Problems that an operator should look at, as in `GET /readyz`; of several workers, the problems of all of them.'
+            description='Problems that an operator should look at, as in `GET /readyz`. With several workers, the problems of all workers.'
         ),
     ]
     store: StoreState
@@ -3856,7 +3875,7 @@ class ServerState(Struct):
         Annotated[
             int,
             Meta(
-                description='In a server of several workers: how many did not answer within five seconds. Their data is missing here.'
+                description='In a server of several workers: how many workers did not answer within five seconds. Their data are missing here.'
             ),
         ]
         | UnsetType
@@ -3883,7 +3902,7 @@ class UiValuesResult(Struct):
     unknown: Annotated[
         list[str],
         Meta(
-            description='The ids for which the kernel has no element. The other values were set.'
+            description='The ids for which the kernel has no element. All other values were set.'
         ),
     ]
     failures: Annotated[
@@ -3907,7 +3926,7 @@ class AgentEntry(Struct):
         Annotated[
             Literal['cancelled', 'failed', 'limit', 'stale'],
             Meta(
-                description='Present only for a prompt whose run did not complete. `limit`: it stopped at a limit for the steps, tokens or time of a prompt. `stale`: the server ended before the run did. Later requests to a model contain a note in place of such a prompt and everything that followed it. After a `limit` they contain the whole prompt, with a note that it ended.'
+                description='Present only for a prompt whose run did not complete. `limit`: the run stopped at a limit for the steps, tokens or time of a prompt. `stale`: the server ended before the run did. Later requests to a model contain a note in place of the prompt and its answer. After a `limit` they contain prompt and answer, with a note that the run ended.'
             ),
         ]
         | UnsetType
@@ -3951,11 +3970,11 @@ class AgentSession(Struct):
     )
     environment_id: str | None = field(name='environmentId')
     notebook_session_id: str | None = field(name='notebookSessionId')
-    owner_id: Annotated[str, Meta(description='The user who owns the conversation: its creator (`createdBy`), until it is handed over.')] = field(
+    owner_id: Annotated[str, Meta(description='The user who owns the conversation: its creator (`createdBy`), until the conversation is handed over.')] = field(
         name='ownerId'
     )
-    created_by: Annotated[str, Meta(description='The id of the user who made it.')] = (
-        field(name='createdBy')
+    created_by: Annotated[str, Meta(description='The id of the user who made this resource.')] = field(
+        name='createdBy'
     )
     status: Literal['ready', 'busy', 'closed']
     config: AgentConfig
@@ -3972,7 +3991,7 @@ class AgentSession(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who closed it. Absent when it has ended by itself, or when the user is not known.'
+                description='The id of the user who closed this resource. Absent when it has ended by itself, or when the user is not known.'
             ),
         ]
         | UnsetType
@@ -4007,7 +4026,7 @@ class CodeOutput(Struct):
         Annotated[
             str,
             Meta(
-                description='The output as text (`text/plain`), such as the `repr` of the value; only the beginning of a long one.'
+                description='The output as text (`text/plain`), such as the `repr` of the value. Of a long text, only the beginning.'
             ),
         ]
         | UnsetType
@@ -4018,20 +4037,22 @@ class CodeOutput(Struct):
 class CodeResult(Struct):
     success: Annotated[
         bool,
-        Meta(description='False when the code, a cell it ran, or the kernel failed.'),
+        Meta(
+            description='False when the code, a cell that the code ran, or the kernel failed.'
+        ),
     ]
     output: CodeOutput | None
     stdout: Annotated[
         str,
         Meta(
-            description='The text that the code, and the cells it ran, have printed. The middle of a very long text is left out.'
+            description='The text that the code, and the cells that it ran, have printed. The middle of a very long text is left out.'
         ),
     ]
     stderr: str
     media: Annotated[
         list[CodeFigure],
         Meta(
-            description='The figures that the code and the cells it ran showed while they ran, such as those of `plt.show()`: at most 100, with 16 MiB together.'
+            description='The figures that the code, and the cells that it ran, have shown, such as those of `plt.show()`: at most 100, with 16 MiB together.'
         ),
     ]
     errors: list[CodeError]
@@ -4047,7 +4068,7 @@ class Output(Struct):
         Annotated[
             Literal['stdout', 'stderr', 'stdin', 'pdb', 'output', 'media', 'marimo-error'],
             Meta(
-                description='The channel to which the kernel wrote it. Only console entries have one: printed text, or a figure.'
+                description='The channel to which the kernel wrote the output. Only console entries have a channel: printed text, or a figure.'
             ),
         ]
         | UnsetType
@@ -4065,7 +4086,7 @@ class Output(Struct):
         Annotated[
             str,
             Meta(
-                description='The asset with the value, which is too large for `data`. In a run it is read with `GET /api/v3/runs/{runId}/assets/{assetId}`, in an event with `GET /api/v3/notebook-sessions/{sessionId}/assets/{assetId}`.'
+                description='The asset with a value that is too large for `data`. In a run the asset is read with `GET /api/v3/runs/{runId}/assets/{assetId}`, in an event with `GET /api/v3/notebook-sessions/{sessionId}/assets/{assetId}`.'
             ),
         ]
         | UnsetType
@@ -4074,7 +4095,7 @@ class Output(Struct):
         Annotated[
             str,
             Meta(
-                description='The output as text (`text/plain`), such as the `repr` of the value; only the beginning of a long one.'
+                description='The output as text (`text/plain`), such as the `repr` of the value. Of a long text, only the beginning.'
             ),
         ]
         | UnsetType
@@ -4153,7 +4174,9 @@ class CellResult(Struct, tag_field='type', tag='cell-result'):
 class ExecutionCompletedData(Struct):
     success: Annotated[
         bool,
-        Meta(description='False when the code, a cell it ran, or the kernel failed.'),
+        Meta(
+            description='False when the code, a cell that the code ran, or the kernel failed.'
+        ),
     ]
     output: Output | None
     stdout: Annotated[
@@ -4206,7 +4229,7 @@ class RunOutput(Struct):
     stored: Annotated[
         bool,
         Meta(
-            description='False for `no-store`, and once the output was deleted because of its age (`TROUPE_KEEP_OUTPUTS_DAYS`): `parts` is then empty.'
+            description='False for `no-store`, and once the output was deleted because of its age (`TROUPE_KEEP_OUTPUTS_DAYS`). `parts` is empty then.'
         ),
     ]
     parts: list[OutputPart]
@@ -4225,7 +4248,7 @@ class SubmittedAgentRun(Struct):
     run_id: Annotated[str, Meta(description='The `id` of the run.')] = field(
         name='runId'
     )
-    last_event_id: Annotated[str, Meta(description='Open an event stream of the session with this as `Last-Event-ID` to get the events of the run from the first one on, as long as the server keeps them.')] = field(
+    last_event_id: Annotated[str, Meta(description='Open an event stream of the session with this id as `Last-Event-ID` to get all events of the run, as long as the server keeps them.')] = field(
         name='lastEventId'
     )
     kind: Literal['agent']
@@ -4262,7 +4285,7 @@ class SubmittedAgentRun(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description='The pairs of texts that were attached to it. Absent when there are none.'
+                description='The pairs of texts that were attached to the resource. Absent when there are none.'
             ),
         ]
         | UnsetType
@@ -4271,7 +4294,7 @@ class SubmittedAgentRun(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
+                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
             ),
         ]
         | UnsetType
@@ -4282,7 +4305,7 @@ class SubmittedNotebookRun(Struct):
     run_id: Annotated[str, Meta(description='The `id` of the run.')] = field(
         name='runId'
     )
-    last_event_id: Annotated[str, Meta(description='Open an event stream of the session with this as `Last-Event-ID` to get the events of the run from the first one on, as long as the server keeps them.')] = field(
+    last_event_id: Annotated[str, Meta(description='Open an event stream of the session with this id as `Last-Event-ID` to get all events of the run, as long as the server keeps them.')] = field(
         name='lastEventId'
     )
     kind: Literal['notebook']
@@ -4319,7 +4342,7 @@ class SubmittedNotebookRun(Struct):
         Annotated[
             dict[str, str],
             Meta(
-                description='The pairs of texts that were attached to it. Absent when there are none.'
+                description='The pairs of texts that were attached to the resource. Absent when there are none.'
             ),
         ]
         | UnsetType
@@ -4328,7 +4351,7 @@ class SubmittedNotebookRun(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
+                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
             ),
         ]
         | UnsetType
@@ -4370,7 +4393,7 @@ class AgentRun(Struct, tag_field='kind', tag='agent'):
         Annotated[
             dict[str, str],
             Meta(
-                description='The pairs of texts that were attached to it. Absent when there are none.'
+                description='The pairs of texts that were attached to the resource. Absent when there are none.'
             ),
         ]
         | UnsetType
@@ -4379,7 +4402,7 @@ class AgentRun(Struct, tag_field='kind', tag='agent'):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
+                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
             ),
         ]
         | UnsetType
@@ -4434,7 +4457,7 @@ class NotebookRun(Struct, tag_field='kind', tag='notebook'):
         Annotated[
             dict[str, str],
             Meta(
-                description='The pairs of texts that were attached to it. Absent when there are none.'
+                description='The pairs of texts that were attached to the resource. Absent when there are none.'
             ),
         ]
         | UnsetType
@@ -4443,7 +4466,7 @@ class NotebookRun(Struct, tag_field='kind', tag='notebook'):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made it. Absent in resources from older releases, which did not record it.'
+                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
             ),
         ]
         | UnsetType

@@ -24,7 +24,7 @@ export const DATASOURCE_OPERATIONS = declareOperations({
   getConnectionSchema: {
     responses: {
       200: {
-        description: 'A JSON Schema 2020-12 document that covers every kind.',
+        description: 'A JSON Schema 2020-12 document that covers every kind of connection.',
         schema: Type.Unsafe<object>({
           type: 'object',
           properties: { $schema: { type: 'string' }, oneOf: { type: 'array', items: { type: 'object' } } },

@@ -27,7 +27,10 @@ const SERVER_ADDRESS = {
   host: 'The host of this server, for the addresses in the page.',
   'x-forwarded-proto': '`https` when the proxy in front received the request over TLS.',
 };
-const NOTEBOOK_PAGE = { 'marimo-session-id': 'The id that the page gave itself.', ...SERVER_ADDRESS };
+const NOTEBOOK_PAGE = {
+  'marimo-session-id': 'The id that the page has chosen for itself.',
+  ...SERVER_ADDRESS,
+};
 
 const OF_PANEL = {
   responses: { 200: { description: 'The answer to the page.', contentType: 'application/json' } },
@@ -77,7 +80,10 @@ export const PAGE_OPERATIONS = declareOperations({
     },
     responses: {
       200: { description: "marimo's page.", contentType: 'text/html' },
-      303: { description: 'A redirect to the page that leads there.', headers: { Location: 'The page.' } },
+      303: {
+        description: 'A redirect to the page that contains this one.',
+        headers: { Location: 'The page.' },
+      },
     },
   },
   followNotebookPresence: {

@@ -6,20 +6,20 @@ import { closed, EmptyBodySchema, LastEventId } from '../shape.ts';
 /** The request headers of an operation that returns 304 when the caller has the current state. */
 export const READ_CONDITION = {
   'if-none-match':
-    'Entity tags of the states that the caller has. The reply is 304 when one of them is current.',
+    'Entity tags of the states that the caller has. The reply is 304 when one of these states is current.',
 } as const;
 
 /** The request headers of an operation that changes a record only in the state that the caller has read. */
 export const WRITE_CONDITIONS = {
   'if-match':
-    'Entity tags of the states that the caller has read. The reply is 412, and nothing has changed, unless one of them is current.',
-  'if-none-match': 'Entity tags. The reply is 412, and nothing has changed, when one of them is current.',
+    'Entity tags of the states that the caller has read. The change is made only if one of these states is current; otherwise the reply is 412.',
+  'if-none-match': 'Entity tags. If one of these tags is current, the reply is 412 and nothing has changed.',
 } as const;
 
 /** The request headers of an operation that sends content, whole or one range of it. */
 export const CONTENT_HEADERS = {
   ...READ_CONDITION,
-  range: 'One range of bytes. The whole content is sent when several are requested.',
+  range: 'One range of bytes. A request for several ranges gets the whole content.',
   'if-range': 'An entity tag. The range is ignored unless the tag is current.',
 } as const;
 
@@ -58,7 +58,7 @@ export const ASSET_RESPONSES = {
 /** Returns the responses of an operation that submits a run and may wait for its end. */
 export function submittedResponses<Schema extends TSchema>(schema: Schema) {
   return {
-    200: { description: 'The run, which has ended within `wait` seconds.', schema, headers: ETAG_HEADER },
+    200: { description: 'The run, which ended within `wait` seconds.', schema, headers: ETAG_HEADER },
     202: {
       description: 'The run, which was stored and has started.',
       schema,
@@ -80,7 +80,7 @@ export const StreamQuery = Type.Object(
       default: false,
       description:
         'Whether you only observe: a sleeping session stays asleep, and a session without other users ' +
-        'still goes to sleep. When it wakes, you get events again.',
+        'still goes to sleep. When the session wakes, you get events again.',
     }),
     ticket: Type.String({
       maxLength: 200,
@@ -96,7 +96,7 @@ export const StreamQuery = Type.Object(
 export function streamResponses<T extends TSchema>(schema: T) {
   return {
     200: { description: 'The event stream.', schema, contentType: 'text/event-stream' },
-    204: { description: 'The session is closed: nothing will happen any more.' },
+    204: { description: 'The session is closed: it has no more events.' },
   } as const;
 }
 
@@ -104,5 +104,5 @@ export function streamResponses<T extends TSchema>(schema: T) {
 export const EVENT_TICKET = {
   body: EmptyBodySchema,
   optionalBody: true,
-  responses: { 201: { description: 'The ticket. It is shown once.', schema: EventTicketSchema } },
+  responses: { 201: { description: 'The ticket, which is shown only once.', schema: EventTicketSchema } },
 } as const;

@@ -35,10 +35,10 @@ const BegunCommandLineSchema = Type.Object(
   {
     secret: Type.String({ description: 'The secret with which the program asks for the outcome.' }),
     code: Type.String({ description: 'The code that the person types.' }),
-    url: Type.String({ description: 'The page on which the person types it.' }),
+    url: Type.String({ description: 'The page on which the person types the code.' }),
     expiresAt: Type.String(),
     intervalS: Type.Integer({
-      description: 'How many seconds the program must wait before each question.',
+      description: 'How many seconds the program must wait before it asks again for the outcome.',
     }),
   },
   { $id: 'BegunCommandLine', ...closed },
@@ -155,7 +155,7 @@ export const SIGN_IN_OPERATIONS = declareOperations({
   },
   decideCommandLineSignIn: {
     body: Type.Object({ confirm: Type.Boolean() }, closed),
-    responses: { 204: { description: 'The program learns of it.' } },
+    responses: { 204: { description: 'The decision was stored; the program learns it when it asks next.' } },
   },
   signOutEverywhere: {
     headers: COOKIE_HEADERS,

@@ -37,15 +37,15 @@ export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) 
   const list = group
     .command('list', { isDefault: true })
     .description('list the live actors of the workspace')
-    .option('--kind <kind>', 'only of this kind: environment, notebook-session, agent-session or run')
+    .option('--kind <kind>', 'only actors of this kind: environment, notebook-session, agent-session or run')
     .option('--state <path>', 'only actors in this state or in a state within it, such as live.busy')
     .option(
       '--find <text>',
       'only actors whose id contains the text, or whose related actors have such an id',
     )
-    .option('--ended', 'also those that ended lately')
-    .option('--limit <count>', 'at most this many', positive, DEFAULT_LIMIT)
-    .option('--watch', 'print their events as they happen, in place of the list')
+    .option('--ended', 'also actors that ended lately')
+    .option('--limit <count>', 'list at most this many actors', positive, DEFAULT_LIMIT)
+    .option('--watch', 'print events of actors as they happen, in place of the list')
     .action(async ({ find: q, limit, watch, ...filters }: ListOptions, command) => {
       if (watch === true) {
         const { kind, state } = filters;
@@ -76,7 +76,7 @@ export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) 
   const show = group
     .command('show')
     .description(
-      'show the state of an actor, the events that it takes and refuses, and its last events; wakes nothing',
+      'show the state of an actor, the events that it takes and refuses, and its last events; no session is woken',
     )
     .argument('<kind>', 'environment, notebook-session, agent-session or run')
     .argument('<id>', 'id of the actor')

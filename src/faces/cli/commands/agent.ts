@@ -130,7 +130,9 @@ export const agent: CommandGroup = (program, context) => {
 
   const handOver = group
     .command('hand-over')
-    .description('make another member the owner of a conversation; its owner and owners of the workspace can')
+    .description(
+      'make another member the owner of a conversation; for its present owner and owners of the workspace',
+    )
     .argument('<conversation>', 'id of the conversation')
     .argument('<user>', 'id of the member')
     .action(async (sessionId: string, userId: string, _, command) => {

@@ -38,9 +38,7 @@ type Given = Readonly<Record<string, string | undefined>>;
 export const api: CommandGroup = (program, context) => {
   const group = program
     .command('api')
-    .description(
-      'send a request of any operation, also of one that has no command of its own, and print its answer',
-    );
+    .description('send a request of any operation of the API, and print the answer');
   for (const id of IDS) {
     const { method, path } = addressOf(id);
     group
@@ -206,7 +204,8 @@ function parametersOf(id: OperationId, spec: OperationSpec): Parameter[] {
     });
   }
   if (method === 'POST') {
-    const description = 'the same key again gets the first answer again, and the request takes effect once';
+    const description =
+      'a repeated request with the same key takes effect once, and gets the first answer again';
     found.push({ in: 'header', name: 'idempotency-key', option: optionFor('idempotency-key', description) });
   }
   return found;

@@ -31,18 +31,18 @@ const COLUMNS: readonly ListColumn<AuditEntry>[] = [
 export const audit: CommandGroup = (program, { terminal, connect, wantsJson }) => {
   const command = program
     .command('audit')
-    .description('who did what in the workspace; for its owners')
+    .description('list the actions of users in the workspace; for its owners')
     .option('--user <id>', 'only actions of this user')
     .option(
       '--action <prefix>',
-      'only actions whose name begins with this, such as member or datasource.query',
+      'only actions whose name begins with this text, such as member or datasource.query',
     )
     .option('--target <id>', 'only actions on this id or slug')
     .option('--since <time>', 'only actions after this time, such as 2026-01-31T12:00:00Z')
     .option('--newest', 'the newest first')
     .option(
       '--follow',
-      'print entries as they are added, from now or --since on; with --json one entry on each line',
+      'print new entries as they are added, after --since if it is given; with --json one entry on each line',
     )
     .action(async ({ user, action, target, since, newest, follow }: Options, cmd) => {
       if (follow === true && newest === true)

@@ -25,10 +25,10 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     .command('backup')
     .summary('back up the data directory, also while the server runs')
     .description(
-      'back up the store and the files of workspaces, also while the server runs; the keyring is not in it and is backed up apart',
+      'back up the store and the files of workspaces, also while the server runs. The backup does not contain the keyring: back that up separately.',
     )
     .argument('<directory>', 'the folder to make for the backup; it must not exist yet')
-    .option('--compact', 'leave out the free pages of the store: the backup is smaller, and takes longer')
+    .option('--compact', 'leave out the free pages of the store, for a smaller backup that takes longer')
     .action(async (directory: string, options: { compact?: true }, command) => {
       process.umask(0o077);
       const { backUp } = await import('#src/operate/maintenance/backup.ts');
@@ -49,7 +49,7 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     .command('restore')
     .summary('restore a backup into an empty data directory')
     .description(
-      'restore a backup, with the increments that a server has added to it, into a data directory that has no store and no files. The server must not run. Restore the keyring separately.',
+      'restore a backup and its increments into a data directory that has no store and no files. The server must not run. Restore the keyring separately.',
     )
     .argument('<backup>', 'the directory of the backup')
     .option(
@@ -75,12 +75,12 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     .command('verify')
     .summary('read everything that is stored, and report damage')
     .description(
-      'read everything in the data directory, of a running server too, or in a backup, and report damage; the exit code is 1 if there is any',
+      'read everything in a data directory or a backup, and report damage. The server may run. The exit code is 1 if there is damage.',
     )
     .argument('[directory]', 'a data directory or a backup (default: the data directory of the settings)')
-    .option('--repair', 'take damaged records out of the store, while no server runs; their bytes are kept')
-    .option('--record <key...>', 'with --repair: only these records, named as they are listed here')
-    .option('--from <backup>', 'with --repair: take the records from this backup, where it has them')
+    .option('--repair', 'take damaged records out of the store, and keep their bytes; no server may run')
+    .option('--record <key...>', 'with --repair: only these records, by the names that this command lists')
+    .option('--from <backup>', 'with --repair: replace the damaged records by those of this backup')
     .action(async (directory: string | undefined, options: RepairFlags, command) => {
       if (options.repair === true)
         return repairDamage(
@@ -120,12 +120,15 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
   };
   const migrating = program
     .command('migrate')
-    .summary('convert the store to the format of this release, or rehearse that')
+    .summary('convert the store to the format of this release, or rehearse the conversion')
     .description(
-      'convert the store to the format of this release without serving; otherwise the server does this at its start. A conversion that was interrupted goes on. No server may run.',
+      'convert the store to the format of this release, as the start of the server also does. An interrupted conversion continues. No server may run.',
     )
-    .option('--check', 'convert a copy only, which is removed, and say how long it took; a server may run')
-    .option('--copy-in <directory>', 'with --check: where the copy is made (default: the data directory)')
+    .option(
+      '--check',
+      'convert only a copy, say how long the conversion took, and remove the copy; a server may run',
+    )
+    .option('--copy-in <directory>', 'with --check: the folder for the copy (default: the data directory)')
     .action(async (options: { check?: true; copyIn?: string }, command) => {
       process.umask(0o077);
       if (options.copyIn !== undefined && options.check !== true)
@@ -156,9 +159,9 @@ export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson })
   examples(migrating, ['troupe migrate --check', 'troupe migrate --check --copy-in /mnt/spare --json']);
   const compacting = program
     .command('compact')
-    .summary('give the space that is free within the store back to the disk')
+    .summary('give free space within the store back to the disk')
     .description(
-      'shrink the store to the size of its records; the server must not run, and the disk needs space for a copy meanwhile',
+      'shrink the store to the size of its records. The server must not run, and the disk needs space for a second store.',
     )
     .action(async (_, command) => {
       process.umask(0o077);

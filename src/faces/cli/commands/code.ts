@@ -38,7 +38,7 @@ export const codeCommands: CommandGroup = (program, context) => {
     .option('--session <id>', 'id of the session (default: SERVICE_SESSION_ID)')
     .option('--keep', 'keep the names that the code makes for later calls with --keep')
     .addOption(timeoutOption())
-    .option('--tool-call-id <id>', 'id that the execution-completed event repeats')
+    .option('--tool-call-id <id>', 'id that the event execution-completed returns')
     .option('--output-dir <directory>', 'directory for images that the code shows or returns')
     .action(async (file: string | undefined, options: ExecOptions, command) => {
       const client = connect(command);

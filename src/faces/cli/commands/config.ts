@@ -40,7 +40,7 @@ export const config: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     const file = allowFile(env, cwd, isAllowed);
     if (file === undefined)
       throw new CommandFailure(
-        `This folder has no ${CONFIG_FILE} that belongs to you or to root and that only they can write.`,
+        `This folder has no ${CONFIG_FILE} that only you or root can write.`,
         EXIT.settings,
       );
     if (wantsJson(command)) return printJson(terminal, { file, isAllowed });
@@ -51,7 +51,7 @@ export const config: CommandGroup = (program, { terminal, env, cwd, wantsJson })
     .summary('let commands obey the settings file of this folder')
     .description(
       `let commands obey the ${CONFIG_FILE} of this folder until it changes. The file decides which server gets your token and which\n` +
-        'programs are started, so read it first. Starting a server in the folder allows its file, too.',
+        'programs are started, so read the file first. A server that is started in the folder allows the file, too.',
     )
     .action((_, command) => setAllowed(true, command));
   examples(allow, ['troupe config allow']);

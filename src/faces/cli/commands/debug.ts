@@ -27,8 +27,8 @@ export const debug: CommandGroup = (program, context) => {
     .summary('write one file to attach to a report')
     .description(
       'write one file to attach to a report: settings without secrets, the findings of doctor, the state of the server, ' +
-        'actors, metrics, and the last lines of the log. It holds ids of users, workspaces and notebooks, addresses and paths, and no code, no ' +
-        'outputs and no credentials. Read it before you give it away.',
+        'actors, metrics, and the last lines of the log. The file has ids of users, workspaces and notebooks, addresses and paths, but no code, no ' +
+        'outputs and no credentials. Read the file before you give it away.',
     )
     .option('-o, --output <file>', 'file to write (default: troupe-debug-<time>.json); it must not exist')
     .action(async (options: { output?: string }, cmd) => {

@@ -31,7 +31,7 @@ export const environments: CommandGroup = (program, { terminal, connect, wantsJs
   const list = group
     .command('list')
     .description('list the open environments, oldest first')
-    .option('--all', 'also those that are closed')
+    .option('--all', 'also closed environments')
     .action(async ({ all }: { all?: boolean }, command) => {
       const status = all === true ? undefined : 'open';
       const found = connect(command).executionEnvironments.each({ status });
@@ -50,7 +50,7 @@ export const environments: CommandGroup = (program, { terminal, connect, wantsJs
   examples(show, ['troupe environments show env_01…']);
   const close = group
     .command('close')
-    .description('close an environment; fails while sessions are attached to it')
+    .description('close an environment; refused while sessions are attached to it')
     .argument('<environment>', 'id of the environment')
     .action(async (id: string, _, command) => {
       const environment = await connect(command).executionEnvironments.close(id);

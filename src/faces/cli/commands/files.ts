@@ -25,7 +25,7 @@ export const fileCommands: CommandGroup = (program, { terminal, cwd, connect, wa
     .command('list')
     .description('list a folder')
     .argument('[prefix]', 'beginning of the paths; a folder ends in a slash')
-    .option('-r, --recursive', 'list the content of folders as well, without the folders')
+    .option('-r, --recursive', 'list all files below the folder, without the folders')
     .action(async (prefix: string | undefined, options: { recursive?: boolean }, command) => {
       const client = connect(command);
       const entries = options.recursive
@@ -41,7 +41,7 @@ export const fileCommands: CommandGroup = (program, { terminal, cwd, connect, wa
     .argument('<path...>', "paths in the workspace, such as out.csv, plots/ or 'plots/*.png'")
     .option(
       '-o, --output <path>',
-      'where to write a single file, - for standard output; or a folder, which ends in a slash',
+      'path for a single file (- for standard output), or a folder, which ends in a slash',
     )
     .action(async (paths: readonly string[], { output }: { output?: string }, command) => {
       const client = connect(command);
@@ -54,7 +54,7 @@ export const fileCommands: CommandGroup = (program, { terminal, cwd, connect, wa
       const [only] = entries;
       const isFolder = output !== undefined && (output.endsWith('/') || isDirectory(resolve(cwd, output)));
       if (output !== undefined && !isFolder && (only === undefined || entries.length > 1))
-        throw new CommandFailure(`These are ${entries.length} files: -o must be a folder.`, EXIT.usage);
+        throw new CommandFailure(`There are ${entries.length} files, so -o must be a folder.`, EXIT.usage);
       if (output === '-' && only !== undefined) {
         const { body } = await client.files.open(only.path);
         if (body !== null) await terminal.content(body);
@@ -75,10 +75,10 @@ export const fileCommands: CommandGroup = (program, { terminal, cwd, connect, wa
 
   const put = group
     .command('put')
-    .description('store files and folders under the paths that they have here')
+    .description('store files and folders under their paths from this directory')
     .argument(
       '<path...>',
-      'files and folders below this directory; others with their path in the workspace, such as ../x.csv=x.csv',
+      'files and folders below this directory; for others add the path in the workspace, such as ../x.csv=x.csv',
     )
     .option('--as <path>', 'place in the workspace of a single file or folder')
     .action(async (paths: readonly string[], options: { as?: string }, command) => {

@@ -10,7 +10,7 @@ export const init: CommandGroup = (program, { terminal, env, cwd }) => {
   const command = program
     .command('init')
     .description(
-      'print a first program, with the address and the workspace of this server and without a token',
+      'print a first program with the address and the workspace of this server, but without a token',
     )
     .addArgument(
       new Argument('<kind>', 'the language, or mcp for agents and editors').choices(Object.keys(SNIPPETS)),

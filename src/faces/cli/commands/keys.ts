@@ -27,9 +27,7 @@ export const keys: CommandGroup = (program, { terminal, connect, wantsJson }) =>
   examples(list, ['troupe keys list']);
   const add = group
     .command('add')
-    .description(
-      'create a key, which seals new connections; older keys stay for the connections that they have sealed',
-    )
+    .description('create a key, which seals new connections; older keys still open older connections')
     .action(async (_, command) => {
       const { items } = await connect(command).keys.add();
       printList(terminal, [...items], COLUMNS, wantsJson(command));
@@ -47,7 +45,9 @@ export const keys: CommandGroup = (program, { terminal, connect, wantsJson }) =>
   examples(rotate, ['troupe keys rotate']);
   const deleting = group
     .command('delete')
-    .description('delete a key that seals nothing any more; backups that need it cannot be opened afterwards')
+    .description(
+      'delete a key that seals nothing any more; connections in backups that need the key cannot be opened afterwards',
+    )
     .argument('<key>', 'id of the key')
     .requiredOption('--yes', 'confirm the deletion')
     .action(async (id: string, _, command) => {

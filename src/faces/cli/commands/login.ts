@@ -19,7 +19,7 @@ export const login: CommandGroup = (program, { terminal, env, cwd, wantsJson }) 
   const signIn = program
     .command('login')
     .description(
-      'sign in: confirm this command line in a browser in which you have signed in. It then has an access token of yours for ' +
+      'sign in: confirm this command line in a browser in which you have signed in. The command line then has an access token for ' +
         '90 days, in a file that only you can read.',
     )
     .argument('[server]', 'address of the server (default: SERVICE_BASE_URL, or the server of this machine)')
@@ -40,8 +40,11 @@ export const login: CommandGroup = (program, { terminal, env, cwd, wantsJson }) 
 
   const signOut = program
     .command('logout')
-    .description('sign out: revoke the access token that troupe login has got, and forget it')
-    .argument('[server]', 'address of the server (default: SERVICE_BASE_URL, or the last one)')
+    .description('sign out: revoke and forget the access token from troupe login')
+    .argument(
+      '[server]',
+      'address of the server (default: SERVICE_BASE_URL, or the server of the last sign-in)',
+    )
     .action(async (server: string | undefined, _, command) => {
       const baseUrl = serverOf({ env, cwd }, server);
       const stored = storedLogin(env, baseUrl);
@@ -75,7 +78,7 @@ async function outcomeOf(
     if (status === 'refused') throw new CommandFailure('The sign-in was refused in the browser.');
     if (status === 'ended')
       throw new CommandFailure(
-        'The code has expired, or its person has signed out: troupe login begins again.',
+        'The code has expired, or the person who confirmed it has signed out. To begin again, run troupe login.',
       );
   }
 }

@@ -13,7 +13,7 @@ export const mcp: CommandGroup = (program, { terminal, input, env, cwd }) => {
     .command('mcp')
     .description(
       'serve the Model Context Protocol on standard input and output, for programs that start their MCP servers. ' +
-        'It passes messages on to the server, whose /mcp serves the same by HTTP.',
+        'The command passes messages on to the server, which serves the same protocol by HTTP at /mcp.',
     )
     .action(async (_, self) => {
       const { workspace } = self.optsWithGlobals() as { readonly workspace?: string };

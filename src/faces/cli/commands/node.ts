@@ -31,16 +31,16 @@ export const node: CommandGroup = (program) => {
     )
     .argument(
       '[invitation]',
-      'HOST:PORT#CODE, as `troupe nodes invite` prints it; with --secret-file the address of the server, HOST:PORT',
+      'the invitation HOST:PORT#CODE that `troupe nodes invite` printed; with --secret-file the address HOST:PORT of the server',
     )
     .option(
       '--secret-file <file>',
-      'file of the secret that admits machines without an invitation (TROUPE_NODES_SECRET_FILE of the server)',
+      'file with the secret that admits machines without an invitation (TROUPE_NODES_SECRET_FILE of the server)',
     )
     .option('--name <name>', 'name of the node; default: the name of this machine')
     .option(
       '--exit-when-lost',
-      'end when the server is lost, because something else starts this command again',
+      'end when the connection to the server is lost; for service managers that start the command again',
     )
     .action(async (invitation: string | undefined, options: Options) => {
       const { join: run } = await importSetUp<NodeProgram>('join');

@@ -45,7 +45,7 @@ export const nodes: CommandGroup = (program, context) => {
     )
     .option(
       '--host <host>',
-      'address of this server as the other machine reaches it; default: the host of the base URL',
+      'address at which the other machine reaches this server; default: the host of the base URL',
     )
     .action(async ({ host }: { host?: string }, command) => {
       const invitation = await connect(command, { needsWorkspace: false }).nodes.invite();
@@ -55,14 +55,14 @@ export const nodes: CommandGroup = (program, context) => {
         printJson(terminal, { ...invitation, invitation: `${target}#${invitation.code}` });
       else terminal.out(`troupe node join '${target}#${invitation.code}'\n`);
       if (/^(localhost|127\.|\[?::1)/.test(address))
-        terminal.err('Only this machine reaches this address: name another one with --host.\n');
+        terminal.err('Other machines cannot reach this address: name another one with --host.\n');
     });
   examples(invite, ['troupe nodes invite --host 192.168.1.10']);
   const drain = group
     .command('drain')
     .description('start no new kernels on a node; its present kernels stay')
     .argument('<node>', 'name of the node')
-    .option('--off', 'let it take kernels again')
+    .option('--off', 'let the node take kernels again')
     .action(async (name: string, { off }: { off?: boolean }, command) => {
       const changed = await connect(command, { needsWorkspace: false }).nodes.drain(name, off !== true);
       if (wantsJson(command)) printJson(terminal, changed);

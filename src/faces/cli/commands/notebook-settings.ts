@@ -42,7 +42,7 @@ export const variables = (parent: Command, context: CliContext): void =>
     description: "environment variables of a notebook's kernel",
     form: 'name=value',
     pairOf: assignmentOf,
-    setting: 'set variables, which the next kernel has; refused while a session is open on the notebook',
+    setting: 'set variables for the next kernel; refused while a session is open on the notebook',
     examples: { set: 'REGION=eu YEAR=2026', deleted: 'YEAR' },
   });
 
@@ -204,7 +204,7 @@ export function secrets(parent: Command, context: CliContext): void {
 
   const set = group
     .command('set')
-    .description('set a secret, read from standard input; the next kernel of the notebook has it')
+    .description('set a secret from standard input, for the next kernel of the notebook')
     .argument('<notebook>', NOTEBOOK_ARGUMENT)
     .argument('<name>', 'name of the variable')
     .action(async (notebook: string, name: string, _, command) => {

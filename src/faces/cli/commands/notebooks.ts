@@ -63,7 +63,7 @@ export const notebookCommands: CommandGroup = (program, context) => {
   const list = group
     .command('list')
     .description('list the notebooks, oldest first')
-    .option('--title <text>', 'only those whose title contains the text, in any case')
+    .option('--title <text>', 'only notebooks whose title contains the text; case does not matter')
     .option('--newest', 'begin with the newest')
     .addOption(metadataFilterOption())
     .action(async ({ title, newest, metadata }: ListOptions, command) => {
@@ -157,9 +157,9 @@ export const notebookCommands: CommandGroup = (program, context) => {
     )
     .argument('<file>', 'notebook file: .py, .ipynb or .md')
     .option('--notebook <notebook>', 'id of the notebook to change, with any title')
-    .option('--expected <updatedAt>', 'refuse the change only if the notebook was changed after this time')
+    .option('--expected <updatedAt>', 'refuse the push only if the notebook was changed after this time')
     .addOption(installOption())
-    .option('--force', 'replace the notebook, also when it has changes that the file does not have')
+    .option('--force', 'replace the notebook even if it has changes that the file does not have')
     .action(async (file: string, options: PushCommandOptions, command) => {
       const { notebook, outcome } = await pushFile(
         syncContextOf(context, command),
@@ -191,7 +191,7 @@ export const notebookCommands: CommandGroup = (program, context) => {
     )
     .argument('<file>', 'notebook file: .py, .ipynb or .md')
     .option('--notebook <notebook>', 'id of the notebook, with any title')
-    .option('--theirs', 'replace the file, also when it has changes that the notebook does not have')
+    .option('--theirs', 'replace the file even if it has changes that the notebook does not have')
     .action(async (file: string, options: { notebook?: string; theirs?: boolean }, command) => {
       const { notebook, isNew } = await pullFile(syncContextOf(context, command), file, {
         notebookId: options.notebook,

@@ -26,12 +26,12 @@ export const open: CommandGroup = (program, context) => {
   const command = program
     .command('open')
     .description(
-      'open a notebook in the browser, on its live session or a new one. The address works once, within a minute; it is printed ' +
-        'when this machine has no display, and with --json.',
+      'open a notebook in the browser, on its live session or a new one. The address works once, within a minute. The command prints ' +
+        'the address when this machine has no display, and with --json.',
     )
     .argument('<notebook>', 'title or id of the notebook, or its file; a file without a notebook is imported')
     .option('--app', 'show outputs without code: the session has the mode run')
-    .option('--print', 'print the address, and start no browser')
+    .option('--print', 'print the address, without starting a browser')
     .action(async (name: string, { app, print }: OpenOptions, self: Command) => {
       const client = connect(self);
       const notebookId = await notebookNamed(client, name, context, self);

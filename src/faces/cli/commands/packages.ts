@@ -38,17 +38,17 @@ export const packages: CommandGroup = (program, { terminal, cwd, connect, wantsJ
     .command('add')
     .description('install packages, and add them to the workspace')
     .argument('[requirement...]', "packages as pip names them, such as 'seaborn>=0.13'")
-    .option('-r, --requirements <file>', 'add the packages in this file as well, one package on each line')
+    .option('-r, --requirements <file>', 'also add the packages in this file, one package on each line')
     .action(async (named: readonly string[], options: { requirements?: string }, command) => {
       const requirements = [...named, ...requirementsOf(options.requirements, cwd)];
       if (requirements.length === 0) throw new CommandFailure('Name at least one package.', EXIT.usage);
       const added = await addAll(connect(command), requirements, terminal);
       if (wantsJson(command)) return printJson(terminal, added);
       for (const { name, version } of added.installed) terminal.out(`${name} ${version}\n`);
-      if (added.installed.length === 0) terminal.err('The server has them already.\n');
+      if (added.installed.length === 0) terminal.err('The server already has these packages.\n');
       if (added.openSessions.length > 0)
         terminal.err(
-          `These sessions see them once they are closed and opened again: ${added.openSessions.join(' ')}\n`,
+          `These sessions see the packages after they are closed and opened again: ${added.openSessions.join(' ')}\n`,
         );
     });
   examples(add, [
@@ -59,7 +59,7 @@ export const packages: CommandGroup = (program, { terminal, cwd, connect, wantsJ
 
   const remove = group
     .command('remove')
-    .description('remove packages from the workspace; kernels that run keep them')
+    .description('remove packages from the workspace; running kernels keep the packages')
     .argument('<package...>', 'names of packages')
     .action(async (names: readonly string[], _, command) => {
       const client = connect(command);

@@ -10,7 +10,7 @@ export const retention: CommandGroup = (program, { terminal, connect, wantsJson 
   const confirm = group
     .command('confirm')
     .description(
-      'say that the clock of the server is right, when a warning says that nothing is deleted because it seems to be ahead',
+      'confirm that the clock of the server is right; for the warning that no old records are deleted because the clock seems to be ahead',
     )
     .action(async (_, command) => {
       await connect(command, { needsWorkspace: false }).retention.confirmClock();

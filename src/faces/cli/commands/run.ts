@@ -48,44 +48,41 @@ export const run: CommandGroup = (
     .summary('run a notebook or a notebook file, and show its progress and outputs')
     .description(
       'run a notebook and show its progress and outputs. Ctrl-C cancels the run; a second Ctrl-C leaves at once. Ctrl-\\ leaves the ' +
-        'run running, as --detach does. The command waits up to half a minute for a server that is starting, and up to a minute ' +
-        'for one that stops meanwhile.\n\n' +
-        'The first run of a file makes a notebook, and later runs update it. Its title is that of the file, or else the name of ' +
-        'the file. If the notebook has changes that the file does not have, nothing runs. While a session is open on it, ' +
-        'that session is used if it has the same code and arguments. Otherwise the run has a copy of the notebook, and with --rm a ' +
+        'command and the run continues, as with --detach. The command waits up to half a minute for a server that is starting, and up to a ' +
+        'minute for a server that stops during the run.\n\n' +
+        'The first run of a file makes a notebook, and later runs update that notebook. Its title is the title in the file, or else ' +
+        'the name of the file. If the notebook has changes that the file does not have, nothing runs. A session that is open on the notebook ' +
+        'is used if it has the same code and arguments. Otherwise the run has a copy of the notebook. With --rm the run has a ' +
         'new notebook, which is deleted afterwards. The exit code tells how the run ended.',
     )
     .argument('[file]', 'notebook file (.py, .ipynb, .md), or id of a notebook')
     .argument('[arguments...]', 'after --: arguments of the notebook, as marimo passes them on')
     .option(
       '--notebook <notebook>',
-      'id of a saved notebook; if a session is open on it, that one is used and left open',
+      'id of a saved notebook; an open session of the notebook is used and stays open',
     )
     .addOption(parameterOption())
     .option('--cells <list>', 'run only these cells: ids or names, separated by commas', splitList)
     .addOption(
       new Option(
         '--cache-mode <mode>',
-        'no-cache also runs cells whose results are fresh, no-store does not save the output',
+        'no-cache also runs cells whose results are up to date; no-store also does not save the output',
       )
         .choices(['default', 'no-cache', 'no-store'])
         .default('default'),
     )
     .option(
       '--strict',
-      'run nothing if cells define the same name or form a cycle (default: run the cells that can)',
+      'run nothing if cells define the same name or form a cycle (default: run the other cells)',
     )
     .addOption(timeoutOption())
     .addOption(metadataOption('run'))
     .option('--keep', 'leave the session and its environment open')
     .option(
       '--detach',
-      'print the id of the run and return while it goes on; its session ends by itself after it',
+      'print the id of the run, and return while the run continues; its session ends after the run',
     )
-    .option(
-      '--force',
-      'replace the notebook of the file, also when it has changes that the file does not have',
-    )
+    .option('--force', 'replace the notebook of the file even if it has changes that the file does not have')
     .option(
       '--theirs',
       "run the file's notebook in its present state on the server, without pushing the file",
@@ -101,14 +98,14 @@ export const run: CommandGroup = (
     .option('--output-dir <directory>', 'directory for images (default: troupe-output/<run>)')
     .option(
       '--with <path[=place]>',
-      "store this file, folder or pattern ('*.csv') in the workspace before; may be repeated",
+      "store this file, folder or pattern ('*.csv') in the workspace before the run; may be repeated",
       append,
       [],
     )
     .option('--with-imports', 'also upload the modules next to the notebook that it imports')
     .option(
       '--fetch <path>',
-      "copy this file, folder or pattern ('plots/*.png') of the workspace here afterwards; may be repeated",
+      "copy this file, folder or pattern ('plots/*.png') of the workspace here after the run; may be repeated",
       append,
       [],
     )
@@ -125,7 +122,7 @@ export const run: CommandGroup = (
         const [file, another] = cmd.args.slice(0, cmd.args.length - passedOn.length);
         if (another !== undefined)
           throw new CommandFailure(
-            `One notebook at a time: arguments of the notebook follow --, which ${another} does not.`,
+            `The command runs one notebook. To pass ${another} to the notebook, write it after --.`,
             EXIT.usage,
           );
         refuseWithDetach(options);
@@ -207,7 +204,7 @@ function refuseWithDetach({ detach, rm, output, fetch, outputDir }: RunOptions):
   const [option] = Object.entries(asked).find(([, isAsked]) => isAsked) ?? [];
   if (option !== undefined)
     throw new CommandFailure(
-      `${option} needs the end of the run, for which --detach does not wait.`,
+      `${option} needs the end of the run, but --detach does not wait for the end.`,
       EXIT.usage,
     );
 }

@@ -50,12 +50,12 @@ export const runCommands: CommandGroup = (program, context) => {
   const list = group
     .command('list')
     .description(
-      'list the runs of a session, oldest first, or the newest of the workspace; the session may be closed',
+      'list the runs of a session, oldest first, or the newest runs of the workspace. The session may be closed.',
     )
     .addArgument(
       new Argument('[session]', 'id of the session (default: SERVICE_SESSION_ID, else all sessions)'),
     )
-    .option('--all', 'the runs of all sessions, also when SERVICE_SESSION_ID is set')
+    .option('--all', 'the runs of all sessions, even if SERVICE_SESSION_ID is set')
     .addOption(
       new Option(
         '--status <status>',
@@ -63,11 +63,17 @@ export const runCommands: CommandGroup = (program, context) => {
       ).argParser(statusesOf),
     )
     .option('--by <user>', 'only runs that this user has submitted')
-    .option('--finished-after <time>', 'only runs that ended at this time (RFC 3339) or later, by their ends')
-    .option('--finished-before <time>', 'only runs that ended before this time (RFC 3339), by their ends')
+    .option(
+      '--finished-after <time>',
+      'only runs that ended at this time (RFC 3339) or later, in the order of their ends',
+    )
+    .option(
+      '--finished-before <time>',
+      'only runs that ended before this time (RFC 3339), in the order of their ends',
+    )
     .addOption(metadataFilterOption())
     .addOption(
-      new Option('--limit <count>', 'how many of the workspace to list').default(50).argParser(countOf),
+      new Option('--limit <count>', 'how many runs of the workspace to list').default(50).argParser(countOf),
     )
     .action(async (id: string | undefined, { all, limit, by, ...options }: ListOptions, command) => {
       const client = connect(command);
@@ -148,7 +154,9 @@ export const runCommands: CommandGroup = (program, context) => {
 
   const tail = group
     .command('tail')
-    .description('follow a run until it ends; the exit code tells how. Ctrl-C leaves, and the run goes on')
+    .description(
+      'follow a run until it ends; the exit code tells how the run ended. Ctrl-C ends the command, but not the run',
+    )
     .argument('<run>', 'id of the run')
     .option('--output-dir <directory>', 'directory for images (default: troupe-output/<run>)')
     .action(async (runId: string, options: { outputDir?: string }, command) => {

@@ -18,7 +18,7 @@ export const serve: CommandGroup = (program, { terminal }) => {
     .command('serve')
     .summary('run the server in the foreground')
     .description(
-      'run the server in the foreground until SIGTERM or SIGINT; the first time this installs its Python environment, as troupe setup does',
+      'run the server in the foreground until SIGTERM or SIGINT. The first start installs the Python environment, as troupe setup does.',
     )
     .action(async () => {
       await importSetUp('start');
@@ -29,7 +29,7 @@ export const serve: CommandGroup = (program, { terminal }) => {
     .command('setup')
     .summary('install the Python environment of the server')
     .description(
-      'install the Python environment of the server into its installation; the user who installed Troupe runs this once, so that another user can run the server',
+      'install the Python environment of the server into its installation. The user who installed Troupe runs this once; then another user can run the server.',
     )
     .action(async () => {
       const { reporting } = await importSetUp<SetUpConsole>('console');

@@ -49,17 +49,21 @@ export const sessions: CommandGroup = (program, context) => {
     .command('open')
     .description('open a notebook, wait until it is ready, and print the id of the session')
     .argument('<notebook>', 'id of the notebook')
-    .option('--environment <id>', 'environment to open it in (default: a new one)')
+    .option('--environment <id>', 'environment of the session (default: a new one)')
     .addOption(
       new Option('--mode <mode>', 'edit allows changes to the notebook, run does not')
         .choices(['edit', 'run'])
         .default('edit'),
     )
     .addOption(parameterOption())
-    .option('--ttl <seconds>', 'close it after so many seconds, with its environment', secondsOf)
-    .option('--idle-timeout <seconds>', 'close it when it was not used for so many seconds', secondsOf)
+    .option('--ttl <seconds>', 'close the session after so many seconds, with its environment', secondsOf)
+    .option(
+      '--idle-timeout <seconds>',
+      'close the session when it was not used for so many seconds',
+      secondsOf,
+    )
     .addOption(metadataOption('session'))
-    .option('--no-wait', 'do not wait until it is ready')
+    .option('--no-wait', 'do not wait until the session is ready')
     .action(async (notebookId: string, options: OpenOptions, command) => {
       const { environment, mode, wait, parameter, ttl: ttlS, idleTimeout: idleTimeoutS, metadata } = options;
       const client = connect(command);
@@ -105,9 +109,9 @@ export const sessions: CommandGroup = (program, context) => {
 
   const list = group
     .command('list')
-    .description('list the open sessions, the one that was opened last first; starts no kernel')
-    .option('--all', 'also those that are closed')
-    .option('--title <text>', 'only notebooks whose title contains the text, in any case')
+    .description('list the open sessions, last opened first, without starting a kernel')
+    .option('--all', 'also closed sessions')
+    .option('--title <text>', 'only notebooks whose title contains the text; case does not matter')
     .addOption(metadataFilterOption())
     .action(async ({ all, title, metadata }: ListOptions, command) => {
       const status = all === true ? undefined : 'open';
@@ -149,7 +153,7 @@ export const sessions: CommandGroup = (program, context) => {
 
   const interrupt = group
     .command('interrupt')
-    .description('end the run or the code that keeps a session busy; its variables stay')
+    .description('end the run or the code call that keeps a session busy; the variables of the session stay')
     .addArgument(sessionArgument())
     .action(async (id: string | undefined, _, command) => {
       const interruption = await connect(command).notebookSessions.interrupt(chosenSession(id, context));
@@ -180,7 +184,7 @@ export const sessions: CommandGroup = (program, context) => {
     });
   const ticket = group
     .command('ticket')
-    .description('print the path with which a browser can follow a session: once, within a minute')
+    .description('print a path with which a browser can follow a session once, within a minute')
     .addArgument(sessionArgument())
     .action(async (id: string | undefined, _, command) => {
       const issued = await connect(command).notebookSessions.eventTicket(chosenSession(id, context));

@@ -42,7 +42,7 @@ export const tokens: CommandGroup = (program, { terminal, connect, wantsJson }) 
     .description('create an access token and print it; it is not shown again')
     .argument('<name>', 'a name that says the purpose of the token')
     .addOption(scopes)
-    .option('--user <user>', 'member that the token belongs to (default: yourself)')
+    .option('--user <user>', 'member to whom the token belongs (default: yourself)')
     .option(
       '--expires <when>',
       'when it expires: a time such as 2031-01-31T12:00:00Z, or from now: 90d, 12h, 30m',
@@ -65,7 +65,7 @@ export const tokens: CommandGroup = (program, { terminal, connect, wantsJson }) 
   ]);
   const list = group
     .command('list')
-    .description('list access tokens; owners see those of all members')
+    .description('list access tokens; owners see the tokens of all members')
     .action(async (_, command) => {
       printList(terminal, await collect(connect(command).accessTokens.each()), COLUMNS, wantsJson(command));
     });

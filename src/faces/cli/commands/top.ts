@@ -28,11 +28,11 @@ export const top: CommandGroup = (program, context) => {
     .command('top')
     .summary('show what the server and its kernels use, as it changes')
     .description(
-      'show what the server and its kernels use, as it changes; q or Ctrl-C ends it. It needs a token with the scope ' +
-        'server:observe, which the first token has. Looking wakes nothing.',
+      'show what the server and its kernels use, as it changes; q or Ctrl-C ends it. The command needs a token with the scope ' +
+        'server:observe, such as the first token, and wakes no session.',
     )
-    .option('--interval <seconds>', 'time between two readings', interval, DEFAULT_INTERVAL_S)
-    .option('--once', 'print one reading and end')
+    .option('--interval <seconds>', 'time between two measurements', interval, DEFAULT_INTERVAL_S)
+    .option('--once', 'print the use once, and end')
     .action(async (options: TopOptions, cmd) => {
       const client = context.connect(cmd, { needsWorkspace: false });
       const json = context.wantsJson(cmd);

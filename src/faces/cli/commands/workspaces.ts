@@ -29,7 +29,7 @@ export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson
   examples(create, ['export SERVICE_WORKSPACE_ID=$(troupe workspace create Research)']);
   const deleting = group
     .command('delete')
-    .description('delete a workspace with everything in it but its files, for ever')
+    .description('delete a workspace for ever, with everything except its files')
     .argument('<workspace>', 'id of the workspace')
     .requiredOption('--yes', 'confirm the deletion')
     .action(async (id: string, _, command) => {
@@ -49,7 +49,7 @@ export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson
     .command('limits')
     .description('show the limits of a workspace, or set them with a token that has the scope server:manage')
     .argument('<workspace>', 'id of the workspace')
-    .option('--set <name=value...>', 'set a limit; 0 means none, `default` the limit in the settings')
+    .option('--set <name=value...>', 'set a limit; 0 means no limit, `default` the limit in the settings')
     .action(async (id: string, { set = [] }: { set?: string[] }, command) => {
       const { workspaces: api } = connect(command);
       const now = await api.limits(id);
@@ -63,9 +63,7 @@ export const workspaces: CommandGroup = (program, { terminal, connect, wantsJson
   ]);
   const usage = group
     .command('usage')
-    .description(
-      'show how much the workspace takes on the disk of the server, and the tokens of models by day',
-    )
+    .description('show the disk space of the workspace on the server, and the tokens of models by day')
     .option(
       '--from <day>',
       'first UTC day of the tokens, such as 2026-06-01 (default: 30 days before the last)',

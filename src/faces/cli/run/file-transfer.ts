@@ -91,5 +91,7 @@ export function checkFetched(path: string, folder: string): void {
     .split('/')
     .every((part) => part !== '' && part !== '.' && part !== '..' && !part.includes(sep));
   if (!isPlain || !path.startsWith(folder))
-    throw new CommandFailure(`The server names a file that cannot be one: ${JSON.stringify(path)}.`);
+    throw new CommandFailure(
+      `The server has sent a file with a path that cannot be stored here: ${JSON.stringify(path)}.`,
+    );
 }

@@ -6,7 +6,7 @@ import { CommandFailure, EXIT } from '../exit-code.ts';
 export function parameterOption(): Option {
   return new Option(
     '-p, --parameter <name=value>',
-    'argument of the notebook, which mo.cli_args() has; may be repeated. Everything after -- is passed on unchanged',
+    'argument of the notebook, for mo.cli_args(); may be repeated. Everything after -- is passed on unchanged',
   )
     .argParser(parameter)
     .default([], 'none');
@@ -50,10 +50,10 @@ export function refuseUnreached(parameters: readonly string[], codes: readonly s
   const names = [...taken];
   const takes =
     names.length === 0
-      ? 'Its cells do not read arguments (mo.cli_args()), and it has no cell with the tag parameters that sets names.'
-      : `Its parameters cell sets ${names.join(', ')}.`;
+      ? 'Its cells do not read arguments (mo.cli_args()), and no cell with the tag parameters sets names.'
+      : `Its cell with the tag parameters sets ${names.join(', ')}.`;
   throw new CommandFailure(
-    `The notebook takes no argument ${unreached.join(', ')}. ${takes} To pass arguments on nevertheless, write them after --.`,
+    `The notebook takes no argument ${unreached.join(', ')}. ${takes} To pass such arguments in any case, write them after --.`,
     EXIT.usage,
   );
 }

@@ -12,7 +12,7 @@ export async function checkDatasources(client: Client, slugs: readonly string[])
     } catch (error) {
       if (!(error instanceof ApiError && error.status === 404)) throw error;
       throw new CommandFailure(
-        `There is no datasource ${slug} that you may read: troupe datasources list shows those that there are.`,
+        `There is no datasource ${slug} that you may read: troupe datasources list shows your datasources.`,
       );
     }
 }

@@ -16,7 +16,7 @@ export interface LocalNotebook {
 export function installOption(): Option {
   return new Option(
     '--install',
-    'make the packages that cells of an .ipynb install with pip dependencies of the notebook (default: warn)',
+    'turn packages that cells of an .ipynb install with pip into dependencies of the notebook (default: warn)',
   );
 }
 

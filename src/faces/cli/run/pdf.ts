@@ -15,7 +15,7 @@ export function requireBrowser(path?: string): string {
   const browser = findBrowser(path);
   if (browser !== undefined) return browser;
   throw new CommandFailure(
-    'A PDF is printed by Chromium, Chrome or Edge, and none of them is installed here. Install one, or write an .html file and print it from a browser.',
+    'A PDF is printed by Chromium, Chrome or Edge, but this machine has none of these browsers. Install one, or write an .html file and print that from a browser.',
     EXIT.usage,
   );
 }

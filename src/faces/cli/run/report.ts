@@ -66,13 +66,13 @@ export interface ReportRequest {
 export function frontEndOption(): Option {
   return new Option(
     '--front-end <where>',
-    'of an .html file: none, so that it is static and opens anywhere (default), or loaded from the server or a public CDN',
+    'front end of an .html file: none (default), for a static page that opens anywhere, or loaded from the server or a public CDN',
   ).choices(FRONT_ENDS);
 }
 
 /** Returns the option that writes reports without code. */
 export function hideCodeOption(): Option {
-  return new Option('--hide-code', 'of .html and .pdf files: outputs only, without the code of cells');
+  return new Option('--hide-code', 'write .html and .pdf files without the code of cells');
 }
 
 /**

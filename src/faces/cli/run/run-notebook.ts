@@ -374,8 +374,8 @@ async function orElse<T>(attempt: () => T, undo: () => Promise<void>): Promise<T
 
 /** Says that a run goes on without the command. */
 function goesOnText(runId: string, endsAfterIt: boolean): string {
-  const end = endsAfterIt ? ' Its session ends by itself after it.' : '';
-  return `${runId} goes on.${end}\nfollow it: troupe runs tail ${runId}\nend it: troupe runs cancel ${runId}\n`;
+  const end = endsAfterIt ? ' Its session ends by itself after the run.' : '';
+  return `${runId} continues.${end}\nfollow it: troupe runs tail ${runId}\nend it: troupe runs cancel ${runId}\n`;
 }
 
 /** A run is worth the hint after so many milliseconds. */

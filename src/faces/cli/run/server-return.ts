@@ -118,7 +118,7 @@ export async function awaitStart(
       if (!patience.aborted) throw error;
       const seconds = Math.round(giveUpAfterMs / 1000);
       throw new CommandFailure(
-        `The server takes connections and has not answered for ${seconds} s. Look whether it is stopped or overloaded.`,
+        `The server accepts connections, but has not answered for ${seconds} s. Check whether it is stopped or overloaded.`,
         EXIT.unreachable,
       );
     }

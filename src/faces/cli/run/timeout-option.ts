@@ -2,7 +2,8 @@ import { InvalidArgumentError, Option } from 'commander';
 
 /** Returns the option `--timeout`, the deadline of the requested work. */
 export function timeoutOption(): Option {
-  const description = 'interrupt it after so many seconds; it has then failed (default: no deadline)';
+  const description =
+    'interrupt the run after so many seconds; it then counts as failed (default: no deadline)';
   return new Option('--timeout <seconds>', description).argParser(secondsOf);
 }
 

@@ -72,7 +72,7 @@ const actorDetail: ActorDetail = {
       type: 'delete',
       code: 'run_in_progress',
       title: 'The run has not ended',
-      advice: 'Cancel it, or wait until it has ended.',
+      advice: 'Cancel the run first, or wait until it has ended.',
     },
   ],
 };
@@ -102,7 +102,7 @@ const actorEvent: ActorStreamEvent = {
     code: 'session_busy',
     count: 1,
     title: 'The session is busy',
-    advice: 'Wait until it is ready again, or cancel its run.',
+    advice: 'Wait until the session is ready again, or cancel its run.',
   },
 };
 const kernel: KernelUsage = {

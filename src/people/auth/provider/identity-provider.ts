@@ -108,7 +108,7 @@ export class IdentityProvider {
     if (oidcClientId === undefined)
       throw new OperatorError(
         'TROUPE_OIDC_ISSUER is set, and TROUPE_OIDC_CLIENT_ID is not.',
-        'Register this server at the identity provider, and set the id that it gets there.',
+        'Register this server at the identity provider, and set the client id that the provider gives.',
       );
     const secret = oidcClientSecretFile === undefined ? undefined : readSecret(oidcClientSecretFile);
     return new IdentityProvider(oidcIssuer, oidcClientId, secret, settings);
@@ -170,7 +170,7 @@ export class IdentityProvider {
         tokens === undefined
           ? error instanceof library.ResponseBodyError && error.error === 'invalid_grant'
           : responseOf(error)?.status === 401;
-      if (isRefused) throw new PersonGone('The provider renews the sign-in no more.', { cause: error });
+      if (isRefused) throw new PersonGone('The provider no longer renews the sign-in.', { cause: error });
       // The old refresh token is used up. The next attempt needs the new one.
       const renewed = tokens?.refresh_token;
       throw failureOf(error, renewed === undefined ? undefined : new Secret(renewed));
@@ -198,7 +198,7 @@ export class IdentityProvider {
     const subject = known?.subject ?? inToken?.sub;
     if (subject === undefined) throw new ProviderFailure('The provider named no subject.');
     if (inToken !== undefined && inToken.sub !== subject)
-      throw new PersonGone('The provider renewed the sign-in of somebody else.');
+      throw new PersonGone('The provider has renewed the sign-in of another person.');
     const isComplete =
       inToken !== undefined &&
       claimIn(inToken, this.#settings.oidcGroupsClaim) !== undefined &&
@@ -210,7 +210,7 @@ export class IdentityProvider {
       tokens.refresh_token === undefined ? known?.refreshToken : new Secret(tokens.refresh_token);
     if (refreshToken === undefined)
       throw new ProviderFailure(
-        'The provider returned no refresh token, without which nobody would notice that a person is gone. Allow refresh tokens for this client there.',
+        'The provider returned no refresh token. The server needs one to notice that a person has left. Allow refresh tokens for this client at the provider.',
       );
     return {
       subject,
@@ -279,7 +279,7 @@ function failureOf(error: unknown, renewed?: Secret): Error {
   const { error: code, message }: { error?: unknown; message?: unknown } = Object(error);
   const reason =
     typeof code === 'string' && /^[a-z_]{1,60}$/.test(code) ? code : cutText(String(message), 0, 200);
-  return new ProviderFailure(`The identity provider could not be asked, or refused: ${reason}`, {
+  return new ProviderFailure(`The identity provider did not answer, or refused: ${reason}`, {
     cause: error,
     pauseMs: pauseAfter(responseOf(error)),
     renewed,

@@ -102,7 +102,7 @@ export class ProviderAccounts {
     if (account === undefined && settings.oidcUserClaim !== 'email' && store.has(userRecords, SYSTEM, userId))
       throw new AccountRefused(
         'unknown',
-        `The user ${userId} exists and does not sign in with the provider.`,
+        `The user ${userId} already exists, but does not sign in with the provider.`,
       );
     const managed = account?.managed ?? [];
     if (!this.#settle(userId, person, { issuer, subject: person.subject, managed })) {
