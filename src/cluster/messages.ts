@@ -63,7 +63,7 @@ export type HostReport =
       readonly isInit: boolean;
       readonly node: string | undefined;
     }
-  /** A kernel node has got the order. */
+  /** A kernel node has received the order to start the child. */
   | { readonly op: 'child-placed'; readonly host: HostName; readonly id: string; readonly key: string }
   /** The kernel node of this child is gone. */
   | { readonly op: 'child-lost'; readonly host: HostName; readonly id: string }
@@ -76,7 +76,7 @@ export interface PrimaryAnswers {
   readonly model: LocalModelAddress | { readonly problem: string };
   /** The last lines that the primary has logged. */
   readonly log: readonly string[];
-  /** The kernel nodes, which are connected to the primary. */
+  /** The kernel nodes. The primary has their connections. */
   readonly 'list-nodes': NodeList;
   readonly 'invite-node': NodeInvitation | undefined;
   readonly 'drain-node': Node | undefined;
@@ -108,12 +108,12 @@ export type ToPrimary =
   /** The worker has loaded its program, and waits for its orders. */
   | { readonly op: 'loaded' }
   | { readonly op: 'beat' }
-  /** The worker answers questions of others, and has the table. */
+  /** The worker can answer questions of other workers, and has the table with this number. */
   | { readonly op: 'join'; readonly table: number }
-  /** The worker has this table. */
+  /** The worker has the table with this number. */
   | { readonly op: 'knows'; readonly table: number }
   | { readonly op: 'listening'; readonly url: string }
-  /** The worker has released these slots under this table. */
+  /** The worker has released these slots, which the table with this number gives it. */
   | { readonly op: 'released'; readonly table: number; readonly slots: readonly number[] }
   /** The worker drains, and its subscribers have been notified. */
   | { readonly op: 'suspended' }
@@ -130,7 +130,7 @@ export interface AskedQuestion {
 }
 
 export type HostOrder =
-  /** The worker has or will have children of the host, and wants the host's reports from now on. */
+  /** The worker wants the reports of the host from now on, because it has or will have children there. */
   | { readonly op: 'host-wanted'; readonly host: HostName }
   /** The worker no longer needs the host. Its remaining children are ended. */
   | { readonly op: 'host-released'; readonly host: HostName }

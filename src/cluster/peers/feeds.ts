@@ -1,7 +1,7 @@
 /**
- * Event streams that one worker sends to another. Each stream is sent once for all followers there. A feed has a number on its
- * connection. The bytes sent and not yet acknowledged are bounded: beyond that the stream waits as it does for any lagging
- * subscriber.
+ * Event streams that one worker sends to another worker. A stream is sent once, whatever the number of its followers there. A
+ * feed has a number on its connection. The bytes that are sent but not yet acknowledged are bounded: at the bound, the stream
+ * waits as for any lagging subscriber.
  */
 
 import type { ResyncReason } from '#src/contract/wire/shape.ts';
@@ -19,7 +19,7 @@ type Send = (type: FrameType, feed: number, ...parts: readonly Uint8Array[]) => 
 export type MirrorMaker = (head: FeedHead, press: (isPressed: boolean) => void) => MirroredStream;
 
 const WINDOW_BYTES = 256 * 1024;
-/** Credit is given for this many bytes at once, so that small chunks cost no frame each. */
+/** Credit is given for this many bytes at once, so that a small chunk does not cost a frame of credit. */
 const CREDIT_BYTES = WINDOW_BYTES / 4;
 
 /** The feeds that this worker sends over one connection. */
@@ -42,7 +42,7 @@ export class OutgoingFeeds implements FeedLink {
     return feed;
   }
 
-  /** Takes a frame that the other worker has sent about a feed. The feed may have ended here. */
+  /** Takes a frame of the other worker about a feed. In this worker, the feed may already have ended. */
   frame(type: FrameType, feed: number, bytes: Buffer): void {
     if (type === FRAME.feedCredit) this.#open.get(feed)?.credit(bytes.readUInt32LE(0));
     else if (type === FRAME.feedPress) this.#open.get(feed)?.press(bytes.readUInt32LE(0) === 1);
@@ -124,7 +124,7 @@ export class IncomingFeeds {
     return this.#open.get(feed)?.mirror;
   }
 
-  /** Takes a frame that the other worker has sent, unless it is not about feeds. */
+  /** Takes a frame of the other worker. Frames that are not about feeds are ignored. */
   frame(type: FrameType, number: number, bytes: Buffer): void {
     if (type === FRAME.feed) {
       const press = (isPressed: boolean) =>
@@ -143,7 +143,7 @@ export class IncomingFeeds {
     }
   }
 
-  /** Called when the connection has ended, and with it the exchanges of all followers of these feeds. */
+  /** Called when the connection has ended. The exchanges of all followers of these feeds have ended with it. */
   clear(): void {
     this.#open.clear();
   }

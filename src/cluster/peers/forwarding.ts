@@ -6,7 +6,7 @@ import type { MirroredStream } from '#src/runtime/events/mirrored-stream.ts';
 export interface ForwardedHead {
   /** The operation that the request asks for. */
   readonly operationId: string;
-  /** The slot of the request's subject: the worker that owns it carries the request out. */
+  /** The slot of the request's subject. The worker that owns the slot carries the request out. */
   readonly slot: number;
   /** In lower case, like uWebSockets.js; `head` for HEAD. */
   readonly method: string;
@@ -19,13 +19,13 @@ export interface ForwardedHead {
   readonly headers: readonly string[];
   /** The address at the other end of the client's connection. */
   readonly address: string;
-  /** Whether the body follows piece by piece. */
+  /** Whether the body follows the head piece by piece. */
   readonly isStreamed: boolean;
 }
 
 /** The status and headers of an answer, as uWebSockets.js is to write them. */
 export interface AnswerHead {
-  /** Undefined for 200. */
+  /** Undefined means 200. */
   readonly status?: string;
   /** Names and values, in turn. */
   readonly headers: readonly string[];
@@ -50,7 +50,7 @@ export interface AnswerEvents {
   /** Allows this many more bytes of the body. */
   credit(bytes: number): void;
   /**
-   * It is unknown whether the request was carried out: the worker has ended, or no worker has the slot for too long.
+   * The worker has ended, or for too long no worker had the slot. Nobody knows whether the request was carried out.
    */
   lost(): void;
   /** The slot has come to this worker in the meantime, so this worker must carry out the request. */
@@ -75,11 +75,11 @@ export interface AnswerChannel {
   end(bytes: Uint8Array): void;
   cut(): void;
   credit(bytes: number): void;
-  /** The continuation of an event stream, for a subscriber that has everything so far. */
+  /** The continuation of an event stream, for a subscriber that has received all earlier events. */
   readonly relay: Relay;
 }
 
-/** The events of a request that another worker has forwarded, after its head. */
+/** The events that follow the head of a request that another worker has forwarded. */
 export interface IncomingEvents {
   /** A piece of a streamed body. The last one may be empty. */
   body(bytes: Buffer, isLast: boolean): void;
@@ -87,5 +87,5 @@ export interface IncomingEvents {
   aborted(): void;
 }
 
-/** Carries out a request that another worker has forwarded. `body` is whole, unless it is streamed. */
+/** Carries out a request that another worker has forwarded. `body` is the whole body, or empty if the body is streamed. */
 export type ForwardedHandler = (head: ForwardedHead, body: Buffer, answer: AnswerChannel) => IncomingEvents;

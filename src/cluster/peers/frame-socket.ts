@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 export const FRAME = {
   /** The secret of the cluster, before anything else. */
   hello: 0,
-  /** A request: its head, and its body unless that follows. */
+  /** A request: its head, and its body unless the body follows. */
   request: 1,
   /** A piece of the request's body. */
   body: 2,
@@ -27,11 +27,11 @@ export const FRAME = {
   cut: 9,
   /** Allows this many more bytes of a body. */
   credit: 10,
-  /** The slot of the request is not at home here, according to the table of that number. The request was not carried out. */
+  /** The table with this number gives the slot of the request to another worker. The request was not carried out. */
   misplaced: 11,
   ask: 12,
   answer: 13,
-  /** The answer is an event stream, and continues with the chunks of the feed. */
+  /** The answer is an event stream, which continues with the chunks of the feed. */
   follow: 14,
   /** A feed begins. Numbers of feeds and numbers of exchanges are independent. */
   feed: 15,
@@ -70,7 +70,7 @@ export interface FrameEvents {
 
 export class FrameSocket {
   /**
-   * The largest accepted frame. A larger one ends the connection before any of its bytes are kept.
+   * The size of the largest accepted frame. A larger frame ends the connection before any of its bytes are kept.
    */
   maxFrameBytes = MAX_FRAME_BYTES;
   #socket: Socket | undefined;
@@ -78,7 +78,7 @@ export class FrameSocket {
   #outgoing: Uint8Array[] = [];
   #incoming: Buffer[] = [];
   #incomingBytes = 0;
-  /** The size in bytes of the awaited frame; the size of its length field before that is known. */
+  /** The size of the awaited frame in bytes; the size of the length field until the length is known. */
   #awaitedBytes = LENGTH_BYTES;
   #isOpen = true;
 
@@ -88,7 +88,7 @@ export class FrameSocket {
     if (socket !== undefined) this.attach(socket);
   }
 
-  /** Continues over this socket, which is the first one. */
+  /** Attaches the first socket, and sends the waiting frames. */
   attach(socket: Socket): void {
     if (!this.#isOpen) {
       socket.destroy();

@@ -1,7 +1,7 @@
 /**
- * A request that this worker has received and another carries out. A worker that no longer owns the slot refuses
- * without any effect, and the request is sent to the next owner. A request that was lost after it was sent is never
- * sent again, because its outcome is unknown.
+ * A request that this worker has received and that another worker carries out. A worker that no longer owns the slot refuses
+ * without any effect, and the request is sent to the next owner. A request that was lost after it was sent is never sent again,
+ * because its outcome is unknown.
  */
 import { invariant } from '#src/base/errors/invariant.ts';
 import type { AnswerEvents, AnswerHead, ForwardedHead, ForwardedRequest } from './forwarding.ts';
@@ -24,7 +24,7 @@ export interface OutgoingRequestOptions {
 }
 
 const RETRY_MS = 10;
-/** Slots move within a few milliseconds of a worker's end; a worker that hangs is found within a second. */
+/** Slots move within a few milliseconds after a worker has ended. A worker that hangs is found within a second. */
 const MAX_WAIT_MS = 3000;
 
 export class RequestToPeer implements ForwardedRequest, PeerExchange {

@@ -46,7 +46,7 @@ export class PeerClient {
     this.#connected().send(type, exchange, ...parts);
   }
 
-  /** Returns the mirror of a stream of the other worker, as long as it is fed. */
+  /** Returns the mirror of a stream of the other worker; undefined when its feed has ended. */
   mirror(feed: number): MirroredStream | undefined {
     return this.#feeds.mirror(feed);
   }
@@ -87,9 +87,8 @@ export class PeerClient {
 }
 
 /**
- * Resolves with a connection; rejects when there is no such worker. The system refuses a connection
- * while too many wait for the other worker, which any process of the same user can cause. So
- * connecting is retried for some time.
+ * Resolves with a connection; rejects when there is no such worker. The system refuses connections while too many are waiting,
+ * and any process of the same user can bring that about. So connecting is retried for some time.
  */
 async function connectPatiently(path: string): Promise<Socket> {
   for (const deadline = performance.now() + CONNECT_MS; ; await wait(RETRY_MS)) {

@@ -1,7 +1,8 @@
 /**
  * Accepts the connections of the other workers, for their questions and requests. Any process of the same user may reach the
- * socket, so a connection is trusted only after it has sent the secret of the cluster. Until then it gets no memory, little time,
- * and one of few places. A process that is not a worker of the same primary is refused at once, where the system identifies it.
+ * socket, so a connection is trusted only after it has sent the secret of the cluster. Until then the connection gets no memory,
+ * little time, and one of few places. Where the system identifies the process, one that is not a worker of the same primary is
+ * refused at once.
  */
 
 import { timingSafeEqual } from 'node:crypto';
@@ -23,7 +24,7 @@ export interface PeerServerOptions {
    */
   readonly misplaced: (slot: number) => number | undefined;
   readonly handle: ForwardedHandler;
-  /** Answers a question. If it throws, the asking worker gets no reason. */
+  /** Answers a question. The asking worker does not learn the reason of an error that this function throws. */
   readonly answer: (topic: string, payload: unknown) => unknown;
   /** Called with errors that `answer` throws. */
   readonly onFault: (topic: string, error: unknown) => void;
@@ -38,9 +39,7 @@ export interface PeerAnswer {
 const NOTHING = Buffer.alloc(0);
 /** A worker sends the secret as soon as it has connected, so only a worker that cannot run needs longer. */
 const GREETING_MS = 10_000;
-/**
- * The server's workers connect at the same time at most, so this is the largest number of workers.
- */
+/** At most, all workers of the server connect at the same moment. A server has no more workers than this. */
 const MAX_UNGREETED = 256;
 
 /** The connection of one other worker. */
@@ -111,10 +110,7 @@ export class PeerServer implements Disposable {
     if (this.#ungreeted.size > MAX_UNGREETED) oldest?.close();
   }
 
-  /**
-   * Returns whether the connected process is known not to be a worker. All workers have the same
-   * parent.
-   */
+  /** Returns whether the connected process is certainly not a worker: all workers have the same parent. */
   #isStranger(socket: Socket): boolean {
     const pid = this.#peers.pid(socket);
     if (pid === undefined || pid === process.pid) return false;

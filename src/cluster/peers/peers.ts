@@ -1,6 +1,6 @@
 /**
- * This worker's view of the cluster: which slots are at home here, which worker owns each of the
- * others, and the questions from other workers. All parts of the worker use it as their `Cluster`.
+ * This worker's view of the cluster: the home of each slot, and the questions from other workers. All parts of the worker use
+ * this class as their `Cluster`.
  */
 
 import { createHash } from 'node:crypto';
@@ -35,13 +35,13 @@ export class Peers implements Cluster, Disposable {
   readonly #answers = new Map<Topic, (payload: unknown) => unknown>();
   readonly #listeners: (() => void)[] = [];
   readonly #workersListeners: ((change: WorkersChange) => void)[] = [];
-  /** Slots of this worker that are about to move: it accepts no new requests for them. */
+  /** Slots of this worker that are about to move. This worker accepts no new requests for these slots. */
   readonly #released = new Set<number>();
   #table: SlotTable;
   #server: PeerServer | undefined;
   #makeMirror: MirrorMaker | undefined;
 
-  /** `onFault` is called with an error that a handler throws when it answers a question of another worker. */
+  /** `onFault` is called with each error that a handler throws while answering another worker's question. */
   constructor(membership: Membership, onFault: (topic: string, error: unknown) => void = () => undefined) {
     this.#membership = membership;
     this.#onFault = onFault;
@@ -146,7 +146,7 @@ export class Peers implements Cluster, Disposable {
     for (const listener of this.#workersListeners) listener({ joined, gone });
   }
 
-  /** Releases up to `count` empty slots and returns them: new requests for them are no longer accepted. */
+  /** Releases up to `count` empty slots and returns them. New requests for these slots are no longer accepted. */
   release(count: number, isEmpty: (slot: number) => boolean): readonly number[] {
     const slots: number[] = [];
     for (let slot = 0; slot < SLOTS && slots.length < count; slot++) {
@@ -184,7 +184,7 @@ export class Peers implements Cluster, Disposable {
     return Promise.all(others.map((worker) => this.#ask(worker, question, withinMs)));
   }
 
-  /** Resolves with an empty answer when the worker ends or takes too long. */
+  /** Resolves with the answer of the worker, or with an empty answer when the worker ends or takes too long. */
   #ask(worker: number, question: Buffer, withinMs: number | undefined): Promise<PeerAnswer> {
     const client = this.#client(worker);
     return new Promise((resolve) => {

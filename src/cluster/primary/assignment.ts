@@ -1,7 +1,6 @@
 /**
- * Assigns every slot to a worker. Only this class changes the table. A worker's slots go to others
- * only after it has ended or has given them up, and a worker serves clients only once all others
- * know of it.
+ * Assigns every slot to a worker. Only this class changes the table. A slot moves to another worker only after its owner has
+ * ended or has released the slot. A worker serves clients only once all others know of it.
  */
 import {
   dealSlots,
@@ -14,7 +13,7 @@ import {
 } from '#src/runtime/homes/slots.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
-/** How often slots that could not move are asked for again. */
+/** The time after which a worker is asked again for slots that could not move. */
 const BALANCE_MS = 5_000;
 
 export class Assignment implements Disposable {
@@ -36,7 +35,7 @@ export class Assignment implements Disposable {
     }, BALANCE_MS);
   }
 
-  /** Deals the slots out to the first workers, which are to serve at the port. */
+  /** Deals the slots out to the first workers, which will serve at the port. */
   deal(port: number): void {
     this.#port = port;
     this.#table = dealSlots([...this.#workers.keys()]);
@@ -44,8 +43,7 @@ export class Assignment implements Disposable {
   }
 
   /**
-   * Returns the table with which a worker begins. It gives slots only to one of the first workers,
-   * or to the only worker.
+   * Returns the table with which a worker begins. Only the first workers, or a worker that is alone, begin with slots.
    */
   tableFor(worker: WorkerProcess): SlotTable {
     if (this.#table.workers.length === 0) {
@@ -81,8 +79,8 @@ export class Assignment implements Disposable {
   }
 
   /**
-   * Called with the slots that a worker has released. Ignored when the table has changed since, because the worker has
-   * the slots again.
+   * Called with the slots that a worker has released. If the table has changed since, the worker has the slots again and the call
+   * is ignored.
    */
   released(worker: WorkerProcess, table: number, slots: readonly number[]): void {
     const to = this.#asked?.to;
@@ -151,14 +149,13 @@ export class Assignment implements Disposable {
 export interface Move {
   readonly from: number;
   readonly to: number;
-  /** The most slots that are to move. */
+  /** The most slots that may move. */
   readonly count: number;
 }
 
 /**
- * Returns the move that evens out the slots the most. It is between workers of `among`, and takes
- * slots from none of `unable`. Returns undefined when every worker has its share or none can give
- * slots.
+ * Returns the move between workers of `among` that evens out their slots the most. The move takes no slots from workers in
+ * `unable`. Returns undefined when every worker has its share or none can give slots.
  */
 export function nextMove(
   { owners }: SlotTable,

@@ -1,6 +1,6 @@
 /**
- * Connects all workers to one kernel host. It passes on the workers' orders, passes each report to
- * the worker that owns the child, and kills the children of a worker that has ended.
+ * Connects all workers to one kernel host. The relay passes on the workers' orders, sends each report to the worker that owns the
+ * child, and kills the children of a worker that has ended.
  */
 
 import { unawaited } from '#src/base/async/unawaited.ts';
@@ -72,7 +72,7 @@ export class HostRelay {
     return { zygote, hello };
   };
 
-  /** Reports that there will be no host. Workers that want it ask again. */
+  /** Reports that the host cannot be started. Workers that want the host ask again. */
   failed(message: string): void {
     this.#tellAll({ op: 'host-failed', host: this.#name, message });
     this.#listening.clear();

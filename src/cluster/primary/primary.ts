@@ -1,6 +1,6 @@
 /**
- * The process above the workers: it starts them, watches them, and replaces those that have ended. It serves no request and
- * has no store.
+ * The process above the workers. It starts and watches the workers, and replaces those that have ended. The primary serves no
+ * requests and has no open store.
  */
 import cluster from 'node:cluster';
 import { randomBytes } from 'node:crypto';
@@ -26,8 +26,8 @@ export interface PrimaryOptions {
   /** The file that a worker runs. */
   readonly program: string;
   /**
-   * The descriptors that workers inherit (`INHERITED`): the claim, then the socket for clients and perhaps the one for proxies. The
-   * sockets are closed when the server drains.
+   * The descriptors that workers inherit (`INHERITED`): the claim, the socket for clients, and perhaps the socket for proxies.
+   * The sockets are closed when the server drains.
    */
   readonly claim: number;
   readonly sockets: readonly number[];
@@ -38,7 +38,7 @@ export interface PrimaryOptions {
   readonly took: (worker: number, message: AskedQuestion | HostOrder) => void;
   /** Called when a worker has ended, before its slots move to others. */
   readonly ended: (worker: number) => void;
-  /** Called when the server cannot continue, with one line that gives the reason. */
+  /** Called with the reason, as one line, when the server cannot continue. */
   readonly onHopeless: (problem: string) => void;
 }
 
@@ -52,7 +52,7 @@ export class Primary {
   /** The states of the workers, and their list. */
   readonly #changes = new Changes();
   #lastNumber = 0;
-  /** The store can be opened. */
+  /** Whether the workers may open the store. */
   #isOpen = false;
   #nextStart: NodeJS.Timeout | undefined;
   /** Resolves the promise of the drain when all workers have ended. */
@@ -97,7 +97,7 @@ export class Primary {
     const { log, sockets } = this.#options;
     const startedAt = performance.now();
     log.info({ signal, workers: this.#workers.size }, 'the server drains');
-    // As long as this process has the sockets, the system would accept connections that no worker serves any more.
+    // As long as this process had the sockets open, the system would accept connections that no worker serves.
     for (const socket of sockets) closeSync(socket);
     await new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
@@ -230,8 +230,7 @@ export class Primary {
       this.#finish();
     } else {
       this.#assignment.ended(worker);
-      // A replaced worker has already reported its unstored work, and is not counted among the
-      // workers that stop later.
+      // A replaced worker reports its unstored work itself. It is not one of the workers that stop with the server.
       if (phase === 'draining' && code !== 0)
         log.error(
           { worker: number, because: worker.fault ?? how },
@@ -293,7 +292,7 @@ class Changes {
     });
   }
 
-  /** Something has changed. */
+  /** Checks all awaited conditions, because something has changed. */
   notify(): void {
     for (const check of this.#checks) check();
   }

@@ -6,7 +6,7 @@
 const PAUSES_MS = [0, 250, 1000, 2500, 5000];
 /** While no worker serves, every pause is an outage. */
 const MAX_OUTAGE_PAUSE_MS = 250;
-/** The end of a worker that has lived this long does not count as a failed start: the count of failures begins again. */
+/** A worker that has lived this long was started well. When it ends, the count of failed starts begins again. */
 const SOUND_AFTER_MS = 30_000;
 const MAX_FAILED_STARTS = 5;
 const FAILED_WITHIN_MS = 60_000;

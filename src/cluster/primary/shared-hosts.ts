@@ -10,7 +10,7 @@ import { HostRelay } from './host-relay.ts';
 
 export interface SharedHostsOptions {
   readonly makeHost: (preload: boolean, options: HostParts) => KernelHost;
-  /** Whether the usual one imports the usual libraries. */
+  /** Whether the usual host preloads common libraries. */
   readonly preload: boolean;
   readonly tell: (worker: number, report: HostReport) => void;
   /** Returns the function that starts a host; default: as a process of this machine. */

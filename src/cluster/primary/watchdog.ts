@@ -1,14 +1,14 @@
 /**
- * Finds workers that have stopped working, so that the primary can kill them: a listening worker still gets connections, and a
- * stopped one may hold the store's write lock, for which all others wait.
+ * Finds workers that no longer work, so that the primary can kill them. Such a worker still gets connections, and may hold the
+ * store's write lock, for which all others wait.
  *
- * Time is counted in checks by the primary, not read from a clock: when the primary or the machine was stopped, that counts as one
+ * Time is counted in checks by the primary, not read from a clock. A pause of the primary or the machine therefore counts as one
  * check, after which the waiting heartbeats are read.
  */
 import { readFileSync } from 'node:fs';
 
 export const LOOK_MS = 100;
-/** A worker is given up after this many checks. */
+/** The number of checks after which a worker is killed, by its state. */
 const MAX_LOOKS = {
   /**
    * The worker is stopped by a signal. A single check could come just before a terminal continues
@@ -49,8 +49,7 @@ export class WorkerWatch {
   /** Makes one check. Returns the reason to kill the worker; undefined when there is none. */
   look({ letter, ticks }: ProcessState, duty: Duty): string | undefined {
     this.#stopped = letter === 'T' || letter === 't' ? this.#stopped + 1 : 0;
-    // A process that is ready to run but gets no processor time is not at fault. Neither is a
-    // process that waits for a disk.
+    // Only a sleeping process counts, not one that waits for processor time or for a disk.
     const waits = letter === 'S' && ticks === this.#ticks;
     this.#waiting = waits ? this.#waiting + 1 : 0;
     this.#ticks = ticks;

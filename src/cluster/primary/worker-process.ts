@@ -1,4 +1,4 @@
-/** One worker from the primary's view: a process, its state, and the table that it has. */
+/** One worker from the primary's view: its process, its phase, and the number of its table. */
 
 import type { Worker } from 'node:cluster';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -7,8 +7,8 @@ import type { ToPrimary, ToWorker } from '../messages.ts';
 import { WorkerWatch } from './watchdog.ts';
 
 /**
- * `loading`: it has no orders. `opening`: it opens the store. `joined`: other workers can ask it. `admitted`: it is to
- * listen for clients. `serving`: it listens. `draining`: it was ordered to end.
+ * `loading`: the worker has no orders. `opening`: it opens the store. `joined`: other workers can ask it. `admitted`: it was told
+ * to listen for clients. `serving`: it listens. `draining`: it was ordered to end.
  */
 type Phase = 'loading' | 'opening' | 'joined' | 'admitted' | 'serving' | 'draining';
 
@@ -21,7 +21,7 @@ export interface WorkerEvents {
 export interface WorkerEnd {
   /** The exit code; null when a signal has ended the process. */
   readonly code: number | null;
-  /** In words. */
+  /** The end in words, for the log. */
   readonly how: string;
 }
 
@@ -32,17 +32,17 @@ export class WorkerProcess {
   readonly startedAt = performance.now();
   readonly #process: Worker;
   phase: Phase = 'loading';
-  /** It waits for its orders. */
+  /** Whether the worker has loaded its program and waits for its orders. */
   isLoaded = false;
   /** The number of the newest table that the worker knows. */
   known = 0;
   /** The number of the first slot table that lists this worker. */
   since = 0;
-  /** The worker drains, and its subscribers have been notified. */
+  /** Whether the worker drains and its subscribers have been notified. */
   isSuspended = false;
-  /** The worker is to be replaced, and no longer counts among those that the server should have. */
+  /** Whether the worker is being replaced. It then no longer counts towards the size of the server. */
   isRetiring = false;
-  /** The worker that gets this worker's slots after its end, if that worker serves then. */
+  /** The worker that gets the slots when this worker ends, if the heir serves then. */
   heir: WorkerProcess | undefined;
   /** The worker that ends once this one serves. */
   replaces: WorkerProcess | undefined;
@@ -73,9 +73,8 @@ export class WorkerProcess {
   }
 
   /**
-   * Resolves once every message of the process was read; some arrive after the news of its end.
-   * Does not wait for the event `disconnect`: Node.js does not emit it for a process that dies
-   * while a socket is being sent to it.
+   * Resolves once every message of the process was read, because some arrive after the news of its end. The event `disconnect`
+   * cannot show that: Node.js omits it for a process that dies while a socket is being sent to it.
    */
   async #lastWords(): Promise<void> {
     while (this.#process.isConnected()) await pause(1);
@@ -97,8 +96,7 @@ export class WorkerProcess {
   }
 
   /**
-   * Makes the worker end in order. A worker that does not serve yet is killed, because it has no
-   * work to finish.
+   * Orders the worker to drain and end. A worker that does not serve yet has no work to finish, so it is killed.
    */
   drain(signal: string): void {
     if (this.isAdmitted) {

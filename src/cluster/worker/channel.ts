@@ -18,7 +18,7 @@ export interface ClusterChannel {
   readonly servesProxies: boolean;
   /** The newest table that this worker has received. It contains this worker once it has joined. */
   readonly table: SlotTable;
-  /** Whether nothing was heard of the primary for two seconds. */
+  /** Whether the primary has sent nothing for two seconds. */
   readonly isPrimarySilent: boolean;
   /** Returns the path of the unix socket at which a worker listens for the others. */
   socketPath(worker: number): string;
@@ -27,12 +27,11 @@ export interface ClusterChannel {
    */
   onTable(listener: (table: SlotTable) => void): void;
   /**
-   * Declares how this worker gives up slots: `release` returns at most `count` of its slots in which nothing is alive. This worker
-   * then accepts no work for them until the next table, which assigns them to another worker or leaves them here. Resolves once all
-   * earlier work for them is on disk.
+   * Sets how this worker gives up slots. `release` resolves with at most `count` slots without live actors, once all earlier work
+   * for these slots is on disk. Until the next table, this worker accepts no new work for them.
    */
   onReleaseAsked(release: (count: number) => Promise<readonly number[]>): void;
-  /** Asks the primary. There is no answer only if one of the two processes ends. */
+  /** Asks the primary. The promise stays pending only if one of the two processes ends. */
   ask<Asked extends Question>(question: Asked, ...details: Details<Asked>): Promise<PrimaryAnswers[Asked]>;
   /**
    * Reports that this worker listens at its `socketPath` and has its store open. Resolves with the port for clients, once every

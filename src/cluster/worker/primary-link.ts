@@ -36,8 +36,8 @@ export class PrimaryLink implements ClusterChannel {
   readonly #handlers = new Map<string, (message: never) => void>();
   readonly #tableListeners: ((table: SlotTable) => void)[] = [];
   /**
-   * Heartbeats since the last message of the primary. They are counted, because time also passes for a worker that is held up
-   * itself.
+   * Heartbeats since the last message of the primary. Heartbeats are counted instead of time, because time also passes while this
+   * worker itself is held up.
    */
   #unanswered = 0;
   #table: SlotTable;
@@ -110,10 +110,7 @@ export class PrimaryLink implements ClusterChannel {
     });
   }
 
-  /**
-   * Sets the listener for the order to drain. If that order has already come, calls the listener at
-   * once.
-   */
+  /** Sets the listener for the order to drain, and calls it at once if the order has already come. */
   onDrain(listener: (signal: string) => void): void {
     this.#onDrain = listener;
     if (this.#drain !== undefined) listener(this.#drain);

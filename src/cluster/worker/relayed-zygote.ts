@@ -1,6 +1,6 @@
 /**
- * The kernel host from a worker's view. It is a process of the primary, which passes on orders and reports. A run of the host ends
- * for this worker when the process ends, or when the worker gives it up.
+ * The kernel host from a worker's view. The host is a process of the primary, which passes on orders and reports. A run of the
+ * host ends for this worker when the process ends, or when the worker releases the host.
  */
 import { KernelHostError } from '#src/confined/processes/host/host-error.ts';
 import type {
@@ -82,7 +82,7 @@ class RelayedHost {
     });
     this.current = zygote;
     this.#onSilence = onSilence;
-    // The host fell silent before this worker was connected, so its silence is reported as soon as the supervisor has the run.
+    // If the host fell silent before this worker was connected, its silence is reported as soon as the supervisor has the run.
     if (this.#isSilent) setImmediate(() => onSilence(this.#isSilent));
     return { zygote, hello };
   }
@@ -209,7 +209,7 @@ class RelayedZygote implements Zygote {
     return this.#listeners.get(id);
   }
 
-  /** Returns the listener of a child that no later report will concern. */
+  /** Returns the listener of a child and forgets it, with the last report about the child. */
   take(id: string): ChildListener | undefined {
     const listener = this.#listeners.get(id);
     this.#listeners.delete(id);

@@ -18,7 +18,7 @@ import { CommandFailure, EXIT } from './exit-code.ts';
 export interface ServerAccess {
   readonly baseUrl: string;
   readonly accessToken: Secret;
-  /** Absent only where no workspace is needed. */
+  /** Undefined only for a command that needs no workspace. */
   readonly workspaceId: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export function commandConfig({ env, cwd }: Pick<AccessRequest, 'env' | 'cwd'>):
   return loadConfig(env, { cwd, obeys: isObeyed(env) });
 }
 
-/** Returns the access. Throws `CommandFailure` that says how to sign in, or `ConfigError`. */
+/** Returns the server and the credentials. Throws `ConfigError`, or a `CommandFailure` that says how to sign in. */
 export function resolveAccess(request: AccessRequest): ServerAccess {
   const access = findAccess(request);
   checkUrl(access.baseUrl);
@@ -50,8 +50,8 @@ export function resolveAccess(request: AccessRequest): ServerAccess {
 }
 
 /**
- * Throws `CommandFailure` for a text that is not the URL of a server. The message does not show it, because it may hold
- * a password.
+ * Throws `CommandFailure` for a text that is not the URL of a server. The message does not show the text, which may hold a
+ * password.
  */
 function checkUrl(baseUrl: string): void {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
@@ -74,7 +74,7 @@ function findAccess({ env, cwd, workspaceId: asked, needsWorkspace = true }: Acc
   const baseUrl =
     given.baseUrl === undefined ? defaultUrl(env, config) : withoutLocalhost(given.baseUrl, config);
   const stored = storedLogin(env, baseUrl);
-  // Credentials of this machine's server must never be sent to another one.
+  // Credentials of this machine's server must never be sent to another server.
   const local = isThisServer(baseUrl, config) ? localCredentials(config) : undefined;
   const accessToken = given.accessToken ?? (stored && new Secret(stored.accessToken)) ?? local?.accessToken;
   const workspaceId = givenWorkspace ?? stored?.workspaceId ?? local?.workspaceId;
@@ -122,8 +122,8 @@ function localUrl({ host, port }: Config): string {
 }
 
 /**
- * Returns the address at which the server of these settings listens when `baseUrl` names it `localhost`, because `localhost` has a
- * second address at which another program may listen.
+ * Returns `baseUrl`. If its host is `localhost`, returns the address at which the server of these settings listens: `localhost`
+ * has a second address, at which another program may listen.
  */
 function withoutLocalhost(baseUrl: string, config: Config): string {
   if (!URL.canParse(baseUrl) || !hasPortOf(baseUrl, config) || isIP(config.host) === 0) return baseUrl;
@@ -132,8 +132,7 @@ function withoutLocalhost(baseUrl: string, config: Config): string {
 }
 
 /**
- * Returns whether a URL leads to this machine's server, and not to a program that uses the same port at another address of the
- * machine.
+ * Returns whether a URL leads to this machine's server. Another program may use the same port at another address of the machine.
  */
 function isThisServer(baseUrl: string, config: Config): boolean {
   if (!URL.canParse(baseUrl)) return false;

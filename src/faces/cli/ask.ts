@@ -12,8 +12,8 @@ export interface PersonQuestion {
 }
 
 /**
- * Resolves with the line that a person types. The question goes to standard error, so that standard output stays the command's result.
- * Rejects with `CommandEnd` on Ctrl-C, and on Ctrl-D. `onKey` comes from the input of a terminal.
+ * Resolves with the line that a person types. The question goes to standard error, because standard output has the command's
+ * result. Rejects with `CommandEnd` on Ctrl-C and Ctrl-D. `onKey` comes from the input of a terminal.
  */
 export async function askLine(
   terminal: Pick<Terminal, 'err'>,

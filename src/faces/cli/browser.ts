@@ -1,7 +1,6 @@
 /**
- * Shows an address in the browser of the person at this machine. The address is a secret, and everybody on the machine can read the
- * arguments of a program. So the browser gets the name of a file that only its user can read, and the file redirects to the
- * address.
+ * Shows an address in the browser of the person at this machine. The address is a secret, and everybody on the machine can read
+ * the arguments of a program. So the browser gets a file that redirects to the address and that only the user can read.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -9,9 +8,9 @@ import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** A program that still runs after this time has opened the page: some programs are the browser itself. */
+/** A program that still runs after this time counts as successful, because some of these programs are the browser itself. */
 const MAX_START_MS = 5_000;
-/** The addresses in the files are good for a minute. */
+/** Older files are removed. The addresses in them are valid for a minute. */
 const MAX_FILE_AGE_MS = 5 * 60_000;
 
 export interface BrowserOptions {
@@ -26,7 +25,7 @@ function browserProgram(env: BrowserOptions['env'], platform = process.platform)
   return [env.DISPLAY, env.WAYLAND_DISPLAY].some(Boolean) ? 'xdg-open' : undefined;
 }
 
-/** Shows an address. Resolves with the reason why it cannot be shown; undefined when it is. */
+/** Shows an address. Resolves with undefined, or with the reason why the address cannot be shown. */
 export async function showInBrowser(
   url: string,
   { env, folder }: BrowserOptions,
@@ -42,7 +41,7 @@ export async function showInBrowser(
   return started(program, pathToFileURL(page).href, env);
 }
 
-/** Writes a page that redirects to the address, and removes earlier ones. */
+/** Writes a page that redirects to the address, and removes old pages. */
 function pageLeadingTo(url: string, folder: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   for (const name of readdirSync(folder)) {
@@ -57,7 +56,7 @@ function pageLeadingTo(url: string, folder: string): string {
   return page;
 }
 
-/** Starts a program. Resolves with the reason why it could not be started, or has failed. */
+/** Starts a program. Resolves with undefined, or with the reason why the program could not be started or has failed. */
 function started(program: string, operand: string, env: BrowserOptions['env']): Promise<string | undefined> {
   return new Promise((resolve) => {
     const child = spawn(program, [operand], { env: { ...env }, stdio: 'ignore', detached: true });

@@ -16,17 +16,17 @@ export interface CliContext {
   /** The arguments after `--`, which are also the last operands of the command. */
   readonly passedOn: readonly string[];
   /**
-   * Returns a client for the server and the workspace that environment and options name. Throws `CommandFailure` when they
-   * name no server or, unless `needsWorkspace` is false, no workspace.
+   * Returns a client for the server and the workspace that environment and options name. Throws `CommandFailure` when the server
+   * is missing, or the workspace unless `needsWorkspace` is false.
    */
   connect(command: Command, options?: { readonly needsWorkspace: boolean }): Client;
-  /** Returns the address of that server, without a trailing slash. Throws like `connect`. */
+  /** Returns the address of the server, without a trailing slash. Throws like `connect`. */
   baseUrl(command: Command): string;
-  /** Returns the memory of notebook files for that server and workspace. Throws like `connect`. */
+  /** Returns the memory of notebook files for the server and the workspace. Throws like `connect`. */
   links(command: Command): FileLinks;
   /** Returns whether the output of `command` must be JSON. */
   wantsJson(command: Command): boolean;
 }
 
-/** Adds the commands of one group to the program. Each file in `commands/` exports one. */
+/** Adds the commands of one group to the program. Each file in `commands/` exports a group. */
 export type CommandGroup = (program: Command, context: CliContext) => void;

@@ -1,11 +1,11 @@
 /**
- * Makes a connection of a database's URL, as drivers and hosting services show it. The password is not part of the URL, because other
- * users can read the arguments of a command.
+ * Turns the URL of a database, as drivers and hosting services show it, into a connection. The password is not part of the URL,
+ * because other users can read the arguments of a command.
  */
 import type { DatasourceConnection } from '#src/contract/wire/datasource.ts';
 import { CommandFailure, EXIT } from './exit-code.ts';
 
-/** The JSON Schema of one member of a connection, as far as it is used here. */
+/** The parts of the JSON Schema of one member of a connection that are used here. */
 export interface UrlMember {
   readonly title?: string;
   readonly type?: string;
@@ -14,13 +14,13 @@ export interface UrlMember {
   readonly examples?: readonly unknown[];
 }
 
-/** The JSON Schema of one kind of connection, as far as it is used here. */
+/** The parts of the JSON Schema of one kind of connection that are used here. */
 export interface KindSchema {
   readonly properties: Readonly<Record<string, UrlMember>>;
   readonly required: readonly string[];
 }
 
-/** Something that the URL does not say and the connection needs. */
+/** A member that the connection needs and the URL does not have. */
 export interface MissingMember {
   readonly member: string;
   readonly title: string;
@@ -29,7 +29,7 @@ export interface MissingMember {
   readonly usual: string | undefined;
 }
 
-/** The schemes of URLs, and the kinds that they mean. Kinds over HTTP have no such URLs of their own. */
+/** The kind of connection for each scheme of URLs. Kinds that use HTTP have no schemes of their own. */
 const KINDS: Readonly<Record<string, string>> = {
   postgres: 'postgres',
   postgresql: 'postgres',
@@ -45,7 +45,7 @@ const KINDS: Readonly<Record<string, string>> = {
 /** The members for which the schema's example is the usual value. */
 const USUAL = new Set(['port', 'schema']);
 
-/** Returns whether an argument is a URL, and not the name of a file. */
+/** Returns whether an argument is a URL. Otherwise it is the name of a file. */
 export function isConnectionUrl(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
 }
@@ -59,8 +59,8 @@ export class UrlConnection {
   readonly #url: URL;
 
   /**
-   * `document` is the JSON Schema of all connections, from the server. Throws `CommandFailure` for a URL that cannot be used. Its message
-   * repeats nothing of the URL but its scheme and the names of its parameters.
+   * `document` is the JSON Schema of all connections, from the server. Throws `CommandFailure` for a URL that cannot be used. The
+   * message repeats only the scheme of the URL and the names of its parameters.
    */
   constructor(text: string, document: unknown) {
     // SQLAlchemy names the driver, too: mysql+pymysql.

@@ -1,6 +1,6 @@
 /**
- * The access tokens that `troupe login` has received, by the address of their server. They are in a file that only the user can
- * read, in the folder for settings (`XDG_CONFIG_HOME`, or `~/.config`).
+ * The access tokens that `troupe login` has received, by the address of their server. The file with the tokens is in the folder
+ * for settings (`XDG_CONFIG_HOME`, or `~/.config`), and only the user can read it.
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -9,7 +9,7 @@ export interface ScreenDevice {
   write(text: string): void;
   /** The size now; it may change at any time. */
   size(): { readonly columns: number; readonly rows: number };
-  /** Calls `listener` after each change of the size, and `leave` when the process ends, until the result is disposed of. */
+  /** Until the result is disposed of, calls `listener` after each change of the size, and `leave` when the process ends. */
   watch(listener: () => void, leave: () => void): Disposable;
 }
 

@@ -13,8 +13,8 @@ export interface Input {
   /** Whether standard input is a terminal. */
   readonly isTerminal: boolean;
   /**
-   * Until the result is disposed of, calls `listener` instead of ending the process: on Ctrl-C and SIGTERM, and once when the
-   * terminal or the reader of the output has gone away.
+   * Until the result is disposed of, Ctrl-C and SIGTERM call `listener` instead of ending the process. The loss of the terminal,
+   * or of the reader of the output, calls it once.
    */
   onInterrupt(listener: () => void): Disposable;
   /**
@@ -23,8 +23,8 @@ export interface Input {
    */
   onQuit?(listener: () => void): Disposable;
   /**
-   * Until the result is disposed of, calls `listener` with each typed key, without showing it; Ctrl-C is then a key as well.
-   * Absent: nobody types.
+   * Until the result is disposed of, calls `listener` with each typed key and does not show the key. Ctrl-C is a key then, too.
+   * Absent where nobody types.
    */
   onKey?(listener: (key: string) => void): Disposable;
 }
@@ -40,7 +40,7 @@ export function processInput(): ProcessInput {
   const listeners = new Set<() => void>();
   let hasHungUp = false;
   const hangUp = () => {
-    // A shell and its terminal each send a signal, and both streams fail; together they are one interruption.
+    // A lost terminal causes several signals and failures of streams, which count as one interruption.
     if (!hasHungUp) for (const listener of listeners) listener();
     hasHungUp = true;
     return listeners.size > 0;

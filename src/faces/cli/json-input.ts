@@ -9,12 +9,12 @@ export async function readJsonInput(file: string, { cwd, input }: CliContext): P
     : parsedJson(readTextFile(file, cwd), file);
 }
 
-/** Returns the JSON of a text. Throws `CommandFailure` with the position of a mistake; `name` says whose text it is. */
+/** Returns the JSON of a text. Throws `CommandFailure` with the position of a mistake and with `name`, the source of the text. */
 export function parsedJson(text: string, name: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // Only the position is shown: the text may be a credential.
+    // The message shows only the position, because the text may be a credential.
     const place = /position \d+|line \d+ column \d+/.exec(error instanceof Error ? error.message : '')?.[0];
     const where = place === undefined ? '' : ` (${place})`;
     throw new CommandFailure(`${name} is not valid JSON${where}.`, EXIT.usage);

@@ -1,6 +1,6 @@
 /**
- * Carries messages of the Model Context Protocol between a program that speaks it by lines, on standard input and output, and the
- * endpoint of a server. It reads as little of a message as possible, because the contents concern only the program and the server.
+ * Carries messages of the Model Context Protocol between a program, which uses standard input and output, and the endpoint of a
+ * server. The bridge reads as little of a message as possible, because the contents concern only the program and the server.
  */
 import { EventParser } from '#src/contract/client/event-parser.ts';
 import type { ServerAccess } from './access.ts';
@@ -25,9 +25,9 @@ const NO_ANSWER = -32000;
 export class McpBridge {
   readonly #access: ServerAccess;
   readonly #write: (line: string) => void;
-  /** Requests without an answer, by their ids as JSON: "1" is not 1. */
+  /** Requests without an answer so far, by their ids as JSON, because the ids "1" and 1 differ. */
   readonly #open = new Map<string, AbortController>();
-  /** The version on which program and server have agreed. Programs of 2026 name it in each request. */
+  /** The version of the protocol on which program and server have agreed. Newer programs name the version in each request. */
   #version: string | undefined;
   #clientId: string | undefined;
 
@@ -65,7 +65,7 @@ export class McpBridge {
     }
   }
 
-  /** Ends the requests without an answer, because the program has left. */
+  /** Ends the requests that have no answer yet, because the program has left. */
   end(): void {
     for (const request of this.#open.values()) request.abort();
   }

@@ -1,7 +1,8 @@
 /**
- * Paths of files that commands read and write. A folder that was cloned or unpacked may hold links to the user's own files: a link
- * `helper.py` to a private key would be uploaded, and a link `out` to `~/.ssh` be written to. So below the working directory, and
- * below a clone, no command follows a link. Links above that, such as a linked home, are the user's own and are followed.
+ * Paths of files that commands read and write. A folder that was cloned or unpacked may hold links to the user's own files. If
+ * commands followed links, a link `helper.py` to a private key would be uploaded, and a link `out` to `~/.ssh` would be written
+ * to. So commands follow no links below the working directory or below a clone. Links above these folders, such as a linked home,
+ * are the user's own and are followed.
  */
 import {
   closeSync,
@@ -23,8 +24,8 @@ const { O_RDONLY, O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
 export const READ_PLAIN = O_RDONLY | O_NOFOLLOW;
 
 /**
- * Returns the absolute path of `name`, which need not exist. Throws `CommandFailure`, which names the link and its target, when the
- * way there leads through a link below `base`: by default the outermost clone around the file, or the working directory.
+ * Returns the absolute path of `name`, which need not exist. Throws `CommandFailure` with the link and its target when a part of
+ * the path below `base` is a link. The default of `base` is the outermost clone around the file, or the working directory.
  */
 export function plainPath(name: string, cwd: string, base?: string): string {
   const path = resolve(cwd, name);
@@ -38,7 +39,7 @@ export function plainPath(name: string, cwd: string, base?: string): string {
   return path;
 }
 
-/** Returns the content of a file to which no link leads. Throws like `plainPath`, or the system's error. */
+/** Returns the content of a file whose path has no links. Throws like `plainPath`, or the system's error. */
 export function readPlain(name: string, cwd: string): Buffer {
   const file = openSync(plainPath(name, cwd), READ_PLAIN);
   try {
@@ -48,7 +49,7 @@ export function readPlain(name: string, cwd: string): Buffer {
   }
 }
 
-/** Writes a file to which no link leads. Throws like `plainPath`, or the system's error. */
+/** Writes a file whose path has no links. Throws like `plainPath`, or the system's error. */
 export function writePlain(name: string, cwd: string, content: Uint8Array | string): void {
   const file = openSync(plainPath(name, cwd), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o666);
   try {
@@ -58,7 +59,7 @@ export function writePlain(name: string, cwd: string, content: Uint8Array | stri
   }
 }
 
-/** Returns the folder below which links are not followed; undefined for a path that lies neither in a clone nor below `cwd`. */
+/** Returns the folder below which links are not followed; undefined for a path outside of `cwd` and of every clone. */
 function baseOf(path: string, cwd: string): string | undefined {
   const own = new Set(['/', homedir()]);
   let base = isBelow(path, cwd) && !own.has(cwd) ? cwd : undefined;

@@ -104,8 +104,8 @@ Environment:
 const COMMIT_CHARS = 12;
 
 /**
- * Commands before which an ignored settings file is not reported: servers obey the file, `config allow` and `config deny` are about it,
- * and a shell would show the report among its completions.
+ * Commands that do not report an ignored settings file. Servers obey the file, `config allow` and `config deny` are about the
+ * file, and a shell would show the report among its completions.
  */
 const UNREPORTED: ReadonlySet<string> = new Set([
   'serve',
@@ -206,7 +206,8 @@ function versionText(): string {
 }
 
 /**
- * Returns the commit that `npm pack` has noted in a package, or else the one that is checked out; undefined when neither is known.
+ * Returns the commit that `npm pack` has noted in the package, or the commit that is checked out; undefined when neither is
+ * known.
  */
 function commitOf(root: string): string | undefined {
   const noted = join(root, 'dist/commit.txt');
@@ -235,9 +236,9 @@ function report(error: unknown, terminal: Terminal, json: boolean): ExitCode {
   if (json) {
     printJson({ ...terminal, out: terminal.err }, { error: { message, ...detailsOf(error) } });
   } else if (!(error instanceof CommanderError)) {
-    // Mistakes in the command line have been shown.
+    // commander has already shown mistakes in the command line.
     const isSignedOut = error instanceof ApiError && error.code === 'unauthenticated';
-    // The server's sentence is about a header, but people type commands.
+    // The server's sentence is about a header, which says nothing to people who type commands.
     const shown = isSignedOut
       ? 'The server does not accept your token. Sign in again: troupe login. In scripts, set SERVICE_ACCESS_TOKEN.'
       : message;

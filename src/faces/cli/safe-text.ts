@@ -1,13 +1,13 @@
 /**
- * Makes text safe for terminals. Printed text, models' words and names come from anybody; escape sequences in them could set the
- * window's title, write to the clipboard, or move the cursor and so forge the command line's own output. The result has text, tabs,
- * line feeds and, where there are colours, the sequences that set colours and emphasis (SGR). Every expression here takes time
- * proportional to the length of any text.
+ * Makes text safe for terminals. Printed text, answers of models and names can come from anybody. Escape sequences in them could
+ * set the window's title, write to the clipboard, or forge the command line's own output by moving the cursor. The result has
+ * text, tabs, line feeds and, where there are colours, the sequences that set colours and emphasis (SGR). Every regular
+ * expression here takes time proportional to the length of the text.
  */
 
 /**
- * ECMA-48: control sequences, control strings with their content, the other escape sequences. A control string ends where another one
- * begins, in a terminal as well; otherwise each of many beginnings would be followed to the end of the text.
+ * ECMA-48: control sequences, control strings with their content, and other escape sequences. As in a terminal, a control string
+ * ends where another one begins. Otherwise each of many beginnings would be searched to the end of the text.
  */
 const ESC = '\\x1b';
 const CONTROL_SEQUENCE = `(?:${ESC}\\[|\\x9b)[0-?]*[ -/]*[@-~]`;
@@ -15,18 +15,18 @@ const CONTROL_STRING =
   '(?:\\x1b[\\]PX^_]|[\\x90\\x98\\x9d-\\x9f])[^\\x07\\x18\\x1a\\x1b\\n\\x80-\\x9f]*(?:\\x07|\\x1b\\\\|\\x9c)';
 const ESCAPE_SEQUENCE = '\\x1b[ -/]*[0-~]';
 /**
- * Single controls except for tab and line feed, and the characters that change the direction of the text after them.
+ * Single control characters except tab and line feed, and characters that change the direction of the text after them.
  */
 const CONTROLS = '[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]';
 
 const UNSAFE = new RegExp(`${CONTROL_SEQUENCE}|${CONTROL_STRING}|${ESCAPE_SEQUENCE}|${CONTROLS}`, 'g');
 const IS_UNSAFE = new RegExp(CONTROLS);
 const UNSAFE_IN_JSON = /[\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
-/** At most sixteen numbers of three digits: a true colour for text and ground takes ten. */
+/** At most sixteen numbers of three digits: 24-bit colours for text and background take ten. */
 const COLOR = new RegExp(`^${ESC}\\[(?:\\d{0,3}[;:]){0,15}\\d{0,3}m$`);
-/** The beginning of a control sequence, or half a line end, which the next text may complete. */
+/** The beginning of a control sequence or of a line end, which the next text may complete. */
 const UNFINISHED = new RegExp(`(?:${ESC}(?:\\[[0-9;:]{0,64})?|(?<!\\r)\\r+)$`);
-/** Longer than any of these sequences. */
+/** More characters than any of these sequences has. */
 const UNFINISHED_LENGTH = 70;
 
 export interface SafeTextOptions {
@@ -65,7 +65,7 @@ const MAX_HELD_CHARS = 64 * 1024;
 export class FoldedText {
   #line = '';
 
-  /** Returns the complete lines. An incomplete one is held back, because it may be rewritten. */
+  /** Returns the complete lines. An incomplete line is held back, because it may be rewritten. */
   take(text: string): string {
     const whole = this.#line + text;
     const end = whole.lastIndexOf('\n') + 1;
@@ -74,7 +74,7 @@ export class FoldedText {
     return this.#line.length > MAX_HELD_CHARS ? lines + this.flush() : lines;
   }
 
-  /** Returns the open line. */
+  /** Returns the incomplete line. */
   flush(): string {
     const line = folded(this.#line);
     this.#line = '';
@@ -88,8 +88,8 @@ function folded(line: string): string {
 }
 
 /**
- * Makes the output of a program safe, piece by piece: a sequence or a line end that is split between two pieces is joined. A single
- * carriage return starts the line again, as progress bars do, and is written as `restart`.
+ * Makes the output of a program safe, piece by piece. A sequence or a line end that is split between two pieces is joined. A
+ * single carriage return, with which a progress bar begins its line again, is written as `restart`.
  */
 export class TerminalText {
   readonly #restart: string;

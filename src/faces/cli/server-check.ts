@@ -12,7 +12,7 @@ export interface ServerFinding {
 
 /** The access to check. */
 export interface ServerCheckOptions {
-  /** Also ask the default model for one word. The request goes to its provider. */
+  /** Also ask the default model for one word. The request goes to the model's provider. */
   readonly askModel: boolean;
 }
 
@@ -60,7 +60,7 @@ const SET_MODEL =
   'To use agents, set TROUPE_DEFAULT_MODEL and one of ANTHROPIC_API_KEY, OPENAI_API_KEY, TROUPE_OPENAI_COMPATIBLE_URL or ' +
   'TROUPE_LOCAL_MODEL, or give the workspace a key: troupe models set-key.';
 
-/** Looks at the configuration only: no provider is asked. */
+/** Checks only the configuration, and asks no provider. */
 async function checkModel(client: Client): Promise<ServerFinding> {
   const check = 'model';
   const { defaultModel, items } = await client.models.list();

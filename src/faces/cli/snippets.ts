@@ -6,7 +6,7 @@ export interface SnippetServer {
   readonly workspaceId: string;
 }
 
-/** A program, and the next step of its reader. */
+/** A program, and the next step for the person who reads it. */
 export interface Snippet {
   readonly text: string;
   readonly next: string;

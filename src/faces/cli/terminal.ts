@@ -5,13 +5,13 @@ import { table } from './table.ts';
 /** The two streams of a command: results go to `out`, everything else to `err`. */
 export type StreamName = 'out' | 'err';
 
-/** The destinations of a `Terminal`, unchecked: the streams of this process, or their substitutes in a test. */
+/** The destination of a `Terminal`: the streams of this process, or their substitutes in a test. Text is written unchecked. */
 export interface TerminalDevice {
   out(text: string): void;
   err(text: string): void;
-  /** Writes bytes to `out` as they are. Resolves when more may be written. Absent: they are written as text. */
+  /** Writes bytes to `out` unchanged. Resolves when more may be written. If absent, bytes are written as text. */
   bytes?(piece: Uint8Array): Promise<void>;
-  /** Whether people see `out` directly, in colours. */
+  /** Whether `out` is a terminal that shows colours. */
   readonly color: boolean;
   /**
    * The width of the terminal that shows `out`; absent when `out` goes to a file or a program, or
@@ -20,17 +20,16 @@ export interface TerminalDevice {
   readonly columns?: number | undefined;
   /** Whether a line on `err` can be replaced while something is going on. */
   readonly live?: boolean;
-  /** The streams that a terminal shows. Absent: none. */
+  /** Whether a terminal shows each stream. Absent: neither. */
   readonly screens?: Readonly<Record<StreamName, boolean>>;
 }
 
 /**
- * Where a command writes. All text for terminals passes `safeText` here, so no command can forget it. Files and
- * programs get the bytes of commands unchanged, and the text of programs as lines in their last version, without escape
- * sequences.
+ * The output of a command. All text for terminals passes `safeText` here, so no command can forget it. A file or another program
+ * gets the bytes of commands unchanged. Of the text of programs, it gets the last version of each line, without escape sequences.
  */
 export interface Terminal extends Omit<TerminalDevice, 'screens' | 'bytes'> {
-  /** Writes the content of a file to `out`: as text where a terminal shows it, elsewhere as it is. */
+  /** Writes the content of a file to `out`: as safe text on a terminal, elsewhere unchanged. */
   content(pieces: AsyncIterable<Uint8Array>): Promise<void>;
   /**
    * Writes the output of a program. On a terminal, a carriage return begins the line again; elsewhere an open line is
@@ -39,7 +38,7 @@ export interface Terminal extends Omit<TerminalDevice, 'screens' | 'bytes'> {
   printed(stream: StreamName, text: string): void;
   /** Writes the text that `printed` holds back. */
   flush(): void;
-  /** Takes back the line that is open on `err`; for a terminal that is `live`. */
+  /** Erases the open line on `err`. Only for a terminal that is `live`. */
   eraseLine(): void;
 }
 
@@ -113,7 +112,7 @@ export function printList<T>(
   );
 }
 
-/** One value on a line of its own, for lists that have no end. */
+/** Writes one value on a line of its own, for lists without an end. */
 export function printJsonLine(terminal: Terminal, value: unknown): void {
   terminal.out(`${safeJson(JSON.stringify(value))}\n`);
 }
@@ -122,12 +121,12 @@ export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${safeJson(JSON.stringify(value, null, 2))}\n`);
 }
 
-/** The error of a stream whose reader has gone away, such as `head` or a terminal. */
+/** The errors of a stream whose reader, such as `head` or a terminal, has gone away. */
 const GONE: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO']);
 
 /**
- * The streams of this process. When a write fails, `hangUp` is called, and the process ends unless `hangUp` returns
- * that the command ends in an orderly way. The process ends quietly if only a reader has gone away.
+ * The streams of this process. When a write fails, `hangUp` is called. The process then ends, unless `hangUp` returns that the
+ * command ends in an orderly way. If only a reader has gone away, the process ends without a message.
  */
 export function processDevice(hangUp: () => boolean): TerminalDevice {
   const { stdout, stderr } = process;

@@ -10,7 +10,7 @@ import type { Terminal } from '../terminal.ts';
 
 const MAX_INPUT_LENGTH = 100;
 
-/** The end of a prompt that did not complete, in words. */
+/** How a prompt ended that did not complete, in words. */
 const OUTCOMES: Readonly<Record<NonNullable<AgentEntry['outcome']>, string>> = {
   cancelled: 'cancelled',
   failed: 'failed',
@@ -24,7 +24,7 @@ export class ConversationScreen {
   readonly #style: Style;
   readonly #names = new Map<string, string>();
   #isInLine = false;
-  /** The entry whose text was streamed, so that its text is not shown twice. */
+  /** The id of the entry whose text was streamed. The text of that entry is not shown again. */
   #streamed = '';
 
   constructor(terminal: Terminal) {
@@ -54,7 +54,7 @@ export class ConversationScreen {
     }
   }
 
-  /** Shows the parts that only the finished run contains: warnings, and the reason why it did not complete. */
+  /** Shows the parts that only the finished run contains: its warnings, and the reason why it failed. */
   finish({ status, error, output, stale }: Run): void {
     this.#endLine();
     for (const part of output?.parts ?? []) {
@@ -114,7 +114,7 @@ function textOf({ content }: AgentEntry): string {
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
-/** A model can write anything, so its text is printed without colours. */
+/** Returns the text without colours, because a model can write anything. */
 function visible(text: string): string {
   return safeText(text, { colors: false });
 }

@@ -12,8 +12,8 @@ export interface FollowedPrompt {
   /** Submits the prompt and returns its run. Called once the stream is open, so that no event is missed. */
   readonly submit: () => Promise<string>;
   /**
-   * Called with every event of the run, and with status events of the session while the run lasts. A server that was restarted sends
-   * the entries of the run again, which are left out.
+   * Called with every event of the run, and with status events of the session during the run. Entries that a restarted server
+   * sends again are left out.
    */
   readonly take: (event: AgentStreamEvent) => void;
   /** Waits for a server that stops while the prompt is followed. */
@@ -22,8 +22,8 @@ export interface FollowedPrompt {
 }
 
 /**
- * Submits a prompt and follows it until its run has ended. Returns the run. If the server stops, waits for its return; when it does not
- * return, the failure names the run.
+ * Submits a prompt, follows its run to the end, and returns the run. If the server stops, the function waits for its return. If
+ * the server does not return, the failure names the run.
  */
 export async function followPrompt(options: FollowedPrompt): Promise<Run> {
   const { client, sessionId, submit, take, server, signal } = options;

@@ -94,7 +94,7 @@ interface ListOptions extends Omit<ActorFilters, 'q'> {
   readonly limit: number;
 }
 
-/** Resolves with the first actors of the list, and with the number of workers that did not answer for one of its pages. */
+/** Resolves with the first actors of the list, and with the number of workers that were missing from one of its pages. */
 async function firstActors(
   client: Pick<Client, 'actors'>,
   filters: ActorFilters,

@@ -200,7 +200,7 @@ async function openConversation(client: Client, options: NewOptions) {
 }
 
 interface AskOptions {
-  /** Whether every event is printed as a line, and the run as the last one. */
+  /** Whether every event is printed as a line of JSON, and the run as the last line. */
   readonly json: boolean;
   readonly timeoutS?: number | undefined;
 }

@@ -1,4 +1,4 @@
-/** `troupe api`: any operation of the API by its id. Arguments, help and completion are made of the table of operations. */
+/** `troupe api`: any operation of the API by its id. Arguments, help and completion are made from the table of operations. */
 import { type Command, type Help, InvalidArgumentError, Option } from 'commander';
 import type { TSchema } from 'typebox';
 import { ApiError } from '#src/contract/client/api-error.ts';
@@ -123,7 +123,7 @@ async function call(id: OperationId, given: Given, command: Command, context: Cl
   try {
     await send(context.connect(command, { needsWorkspace: false }));
   } catch (error) {
-    // Few operations need no workspace. For the others the failure says how to choose one.
+    // Most operations need a workspace. `connect` throws the failure that says how to choose one.
     if (error instanceof ApiError && error.code === 'missing_workspace') context.connect(command);
     throw error;
   }
@@ -221,7 +221,7 @@ function kebab(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** Refuses an empty part, because the path without it is that of another operation. */
+/** Refuses an empty part of a path, because the shorter path belongs to another operation. */
 function partOfPath(value: string): string {
   if (value === '') throw new InvalidArgumentError('It must not be empty.');
   return value;
@@ -245,7 +245,7 @@ interface Described {
   readonly examples?: readonly unknown[];
 }
 
-/** Returns an entry for each member of a body; for a union, those of each variant. */
+/** Returns an entry for each member of a body. For a union, returns the entries of each variant. */
 function bodyText(schema: Described, help: Help): string {
   const variants = schema.anyOf?.filter(({ properties }) => properties !== undefined) ?? [];
   if (schema.properties === undefined && variants.length > 0)

@@ -73,7 +73,7 @@ export const audit: CommandGroup = (program, { terminal, connect, wantsJson }) =
 
 const ASK_EVERY_MS = 1_000;
 
-/** Yields new entries for ever; with `createdAfter`, also those since that time. Asks again while the server restarts. */
+/** Yields new entries for ever, and first the entries since `createdAfter` if it is given. Asks again while the server restarts. */
 async function* addedEntries(
   client: Pick<Client, 'audit'>,
   filters: AuditFilters,
@@ -87,7 +87,7 @@ async function* addedEntries(
       throw error;
     });
     yield* page?.items ?? [];
-    // A cursor is the id of an entry; a page that needed a long search may be empty.
+    // A cursor is the id of an entry. After a long search, a page may be empty and still have a cursor.
     after = page?.nextCursor ?? page?.items.at(-1)?.id ?? after;
     if (page?.nextCursor == null) await pause(ASK_EVERY_MS);
   }

@@ -15,12 +15,12 @@ interface RepairFlags {
 }
 
 /**
- * `troupe backup`, `troupe restore`, `troupe verify`, `troupe migrate` and `troupe compact`. They work on the data directory, so
- * they run on the server's machine.
+ * `troupe backup`, `troupe restore`, `troupe verify`, `troupe migrate` and `troupe compact`. These commands work on the data
+ * directory, so they run on the server's machine.
  */
 export const backup: CommandGroup = (program, { terminal, env, cwd, wantsJson }) => {
   const dataDirOf = () => commandConfig({ env, cwd }).config.dataDir;
-  // Imported on demand, because they load the store, which no other command needs.
+  // The modules are imported on demand, because they load the store, which no other command needs.
   const make = program
     .command('backup')
     .summary('back up the data directory, also while the server runs')

@@ -84,7 +84,7 @@ async function sourceFrom(
   return input.read();
 }
 
-/** Prints each output to the stream that the code printed it to, so that both can be piped. */
+/** Prints each output to the stream that the code used, so that both streams can be piped. */
 function print(result: CodeResult, terminal: Terminal, cwd: string, directory: string | undefined): void {
   const style = styleOf(terminal.color);
   terminal.printed('out', result.stdout);

@@ -174,8 +174,8 @@ export const datasourceCommands: CommandGroup = (program, context) => {
 };
 
 /**
- * Asks for the members that a URL lacks, and returns the connection. Without a terminal, standard input is the secret, and
- * other members get their usual values. Throws `CommandFailure` with the names of the missing members.
+ * Asks for the members that a URL lacks, and returns the connection. Without a terminal, the secret is read from standard input
+ * and other members get their usual values. Throws `CommandFailure` with the names of members that are still missing.
  */
 async function complete(
   draft: UrlConnection,
@@ -187,7 +187,7 @@ async function complete(
   if (onKey === undefined && unknown.length > 0)
     throw new CommandFailure(`The URL lacks: ${unknown.map(({ member }) => member).join(', ')}.`, EXIT.usage);
   for (const { member, title, isSecret, usual } of missing) {
-    // The usual port of a database is not worth a question.
+    // Nobody is asked for the port when the database has a usual one.
     const answer =
       member === 'port' && usual !== undefined
         ? usual

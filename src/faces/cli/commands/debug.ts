@@ -50,7 +50,7 @@ export const debug: CommandGroup = (program, context) => {
   examples(bundle, ['troupe debug bundle', 'troupe debug bundle -o report.json']);
 };
 
-/** Collects everything. The reason of a failure replaces a part that cannot be read. */
+/** Collects all parts. A part that cannot be read is replaced by the reason. */
 async function collect(context: CliContext, connect: () => Client, workspaceId: string | undefined) {
   const { env, cwd } = context;
   const part = async <T>(read: () => T | Promise<T>): Promise<T | { readonly unavailable: string }> => {

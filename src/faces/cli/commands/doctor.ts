@@ -53,7 +53,7 @@ export async function* findingsOf(
   askModel: boolean,
 ): AsyncGenerator<ServerFinding, void, undefined> {
   const { config } = commandConfig({ env, cwd });
-  // Imported here, because it loads the kernel host and the store, which no other command needs.
+  // The module is imported here, because it loads the kernel host and the store, which no other command needs.
   const { examine } = await import('#src/operate/doctor/examine.ts');
   yield* examine(config);
   try {

@@ -83,7 +83,10 @@ async function outcomeOf(
   }
 }
 
-/** Waits when others at the address of this machine have asked too often, and counts that as waiting. Rejects with other errors. */
+/**
+ * Waits when others at the address of this machine have sent too many requests, and returns the outcome `waiting`. Rejects with
+ * other errors.
+ */
 async function waitForTurn(error: unknown): Promise<CommandLineOutcome> {
   if (!(error instanceof ApiError && error.status === 429)) throw error;
   await pause((error.retryAfter ?? 1) * 1000);

@@ -25,7 +25,7 @@ export const mcp: CommandGroup = (program, { terminal, input, env, cwd }) => {
         const carried = bridge.carry(line).finally(() => open.delete(carried));
         open.add(carried);
       }
-      // A program that has exited reads no answers, but a program that has only closed its input does.
+      // A program that has only closed its input still reads answers; a program that has exited does not.
       const answered = Promise.all(open);
       await Promise.race([answered, pause(GRACE_MS, undefined, { ref: false })]);
       bridge.end();

@@ -31,7 +31,7 @@ interface NamedTexts {
   readonly form: string;
   readonly pairOf: (text: string) => readonly [name: string, value: string];
   readonly setting: string;
-  /** The rest of the examples. */
+  /** The arguments of the examples. */
   readonly examples: { readonly set: string; readonly deleted: string };
 }
 
@@ -46,7 +46,7 @@ export const variables = (parent: Command, context: CliContext): void =>
     examples: { set: 'REGION=eu YEAR=2026', deleted: 'YEAR' },
   });
 
-/** `troupe notebooks metadata`: texts by which notebooks are found. */
+/** `troupe notebooks metadata`: texts by which lists can be filtered. */
 export const metadata = (parent: Command, context: CliContext): void =>
   addNamedTexts(parent, context, {
     member: 'metadata',
@@ -118,7 +118,7 @@ function addNamedTexts(
   examples(deleting, [`troupe notebooks ${member} delete report.py ${rest.deleted}`]);
 }
 
-/** Returns a pair of metadata. */
+/** Returns the key and the value of a metadata text. */
 function metadataPairOf(text: string): [key: string, value: string] {
   const [, key, value] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
   if (key === undefined || value === undefined)
@@ -184,7 +184,7 @@ export function notebookDatasources(parent: Command, context: CliContext): void 
   examples(remove, ['troupe notebooks datasources remove report.py sales']);
 }
 
-/** `troupe notebooks secrets`: environment variables whose values go in and never come out. */
+/** `troupe notebooks secrets`: environment variables whose values are never shown. */
 export function secrets(parent: Command, context: CliContext): void {
   const { terminal, input, connect, wantsJson } = context;
   const idOf = (name: string, command: Command) => idOfNotebook(syncContextOf(context, command), name);

@@ -17,7 +17,7 @@ interface OpenOptions {
   readonly print?: boolean;
 }
 
-/** The most ids that are listed when several notebooks have a title. */
+/** The most ids that are listed when several notebooks have the same title. */
 const MAX_NAMED = 5;
 
 /** `troupe open`: a notebook in the browser. */

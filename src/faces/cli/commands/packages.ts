@@ -70,7 +70,7 @@ export const packages: CommandGroup = (program, { terminal, cwd, connect, wantsJ
   examples(remove, ['troupe packages remove seaborn']);
 };
 
-/** Adds packages and shows the progress. Returns when they are installed, however long that takes. */
+/** Adds packages and shows the progress. Returns when the packages are installed, however long that takes. */
 async function addAll(
   client: Client,
   requirements: readonly string[],

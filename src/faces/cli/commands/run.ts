@@ -126,7 +126,7 @@ export const run: CommandGroup = (
             EXIT.usage,
           );
         refuseWithDetach(options);
-        // Notebooks may hold secrets, so a server that the user may not expect is named before anything is sent.
+        // A notebook may hold secrets. So before anything is sent, a server is named that the user may not expect.
         const last = lastServer(env);
         const url = baseUrl(cmd);
         if (last !== undefined && last !== url && !wantsJson(cmd))
@@ -192,7 +192,7 @@ export const run: CommandGroup = (
   ]);
 };
 
-/** Throws `CommandFailure` for options that need the end of a run for which nobody waits. */
+/** Throws `CommandFailure` if `--detach` comes with an option that needs the end of the run. */
 function refuseWithDetach({ detach, rm, output, fetch, outputDir }: RunOptions): void {
   if (detach !== true) return;
   const asked = {

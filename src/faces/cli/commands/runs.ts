@@ -207,7 +207,7 @@ export const runCommands: CommandGroup = (program, context) => {
   examples(tail, ['troupe runs tail run_01…', 'troupe runs tail run_01… --json']);
 };
 
-/** Lets cells be shown by their names. A notebook that is gone, or that the caller may not read, leaves their ids. */
+/** Lets the screen show cells by their names. If the caller cannot read the notebook, cells are shown by their ids. */
 async function nameCells(client: Client, run: Run, screen: RunScreen): Promise<void> {
   if (run.kind !== 'notebook') return;
   const notebook = await client.notebooks.get(run.sessionId).catch((error: unknown) => {

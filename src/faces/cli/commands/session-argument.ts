@@ -2,7 +2,7 @@ import { Argument } from 'commander';
 import { readServiceAccess } from '#src/base/config/service-access.ts';
 import { CommandFailure, EXIT } from '../exit-code.ts';
 
-/** Returns the argument for a session; `chosenSession` finds the session when it is left out. */
+/** Returns the argument for a session. `chosenSession` finds the session if the argument is left out. */
 export function sessionArgument(): Argument {
   return new Argument('[session]', 'id of the session (default: SERVICE_SESSION_ID)');
 }

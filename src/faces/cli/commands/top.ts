@@ -18,7 +18,7 @@ interface TopOptions {
 }
 
 const DEFAULT_INTERVAL_S = 2;
-/** The pause between the two readings of the first sample. */
+/** The pause between the two measurements of the first sample. */
 const FIRST_MS = 600;
 const UNBOUNDED = { columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY };
 
@@ -53,7 +53,7 @@ export const top: CommandGroup = (program, context) => {
   examples(command, ['troupe top', 'troupe top --once', "troupe top --json | jq '.kernels[0]'"]);
 };
 
-/** Yields samples until the signal aborts: the first after a moment, then one in each interval. */
+/** Yields samples until the signal aborts: the first after `FIRST_MS`, then one in each interval. */
 async function* samplesOf(
   client: Client,
   intervalMs: number,
@@ -63,7 +63,7 @@ async function* samplesOf(
   for (let pauseMs = FIRST_MS; ; ) {
     await sleep(pauseMs, undefined, signal === undefined ? {} : { signal });
     const now = await client.server({ signal });
-    // A server with many kernels measures less often.
+    // Both states have the same measurement when a server with many kernels measures less often.
     const isSame = now.sampledAt === before.sampledAt;
     pauseMs = isSame ? FIRST_MS : intervalMs;
     if (isSame) continue;

@@ -1,4 +1,4 @@
-/** Completion scripts. In each, the longest known path among the typed words determines the possible next words. */
+/** Completion scripts for shells. The longest known path of commands among the typed words determines the possible next words. */
 import { COMPLETE_IDS } from '../commands/complete-ids.ts';
 import type { CommandWords } from './words.ts';
 

@@ -7,7 +7,7 @@ export interface CommandWords {
   /** Subcommands and values of arguments. */
   readonly words: readonly string[];
   readonly options: readonly string[];
-  /** The kind of ids that can follow, which completion requests from the server; `null` when no id can. */
+  /** The kind of ids that can follow; `null` when no id can. Completion asks the server for these ids. */
   readonly ids: string | null;
   readonly files: boolean;
 }

@@ -5,7 +5,7 @@
 import { gunzipSync } from 'node:zlib';
 import type { Client } from '#src/contract/client/client.ts';
 
-/** The most bytes of all scripts together. Those of bokeh 3.9 take 4 MB. */
+/** The most bytes of all scripts together. The scripts of bokeh 3.9 take 4 MB. */
 export const MAX_SCRIPT_BYTES = 8 * 2 ** 20;
 const TIMEOUT_S = 30;
 const CDN = 'https://cdn.bokeh.org/bokeh/release/';
@@ -19,15 +19,15 @@ export interface BokehRequest {
   readonly signal: AbortSignal;
 }
 
-/** Scripts by their addresses at the CDN, and why some are absent. */
+/** Scripts by their addresses at the CDN, and the reason why some are absent. */
 export interface BokehScripts {
   readonly scripts: ReadonlyMap<string, string>;
   readonly fault?: string;
 }
 
 /**
- * Runs in the kernel. Sends the scripts of the installed package as compressed JSON: an output of this type is neither formatted nor
- * shortened. A script of another version is left out.
+ * Code that runs in the kernel. It sends the scripts of the installed package as compressed JSON, because an output of this type
+ * is neither formatted nor shortened. Scripts of another version are left out.
  */
 const READ = `def _scripts(names, most):
     import base64, gzip, json, pathlib
@@ -76,7 +76,7 @@ export async function readBokehScripts(request: BokehRequest): Promise<BokehScri
 
 /** Returns the names and texts of scripts. The kernel runs code of users, so everything that it sends is checked. */
 function unpacked(data: unknown): Readonly<Record<string, unknown>> {
-  // JSON needs more bytes than the scripts, for line feeds and quotes.
+  // JSON needs more bytes than the scripts themselves, because it escapes line feeds and quotes.
   const limit = { maxOutputLength: 2 * MAX_SCRIPT_BYTES };
   return Object(JSON.parse(gunzipSync(Buffer.from(String(data), 'base64'), limit).toString()));
 }

@@ -2,13 +2,13 @@ import type { ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { cutText } from '#src/base/text/cut-text.ts';
 
-/** Everything that a browser sends in one message, such as a picture. Larger messages end it. */
+/** The largest message of a browser, such as a picture. A larger message ends the browser. */
 const MAX_MESSAGE_BYTES = 64 * 2 ** 20;
 
 /** The descriptors that `--remote-debugging-pipe` uses in the browser. */
 const [COMMANDS, ANSWERS] = [3, 4];
 
-/** The `stdio` of a browser that is controlled over its pipe. Its standard error tells why it could not be started. */
+/** The `stdio` of a browser that is controlled over a pipe. Its standard error tells why the browser could not be started. */
 export const PIPE_STDIO = ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'] as const;
 
 type Message = Readonly<Record<string, unknown>>;
@@ -56,7 +56,7 @@ export class BrowserPipe {
     this.#listeners.set(method, listener);
   }
 
-  /** Sends a command. Rejects with the error that the browser answers, and when the browser ends. */
+  /** Sends a command. Rejects with an error that the browser returns, and when the browser ends. */
   send(method: string, params: Message = {}, sessionId?: string): Promise<Message> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     const id = ++this.#lastId;

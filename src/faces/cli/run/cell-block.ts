@@ -56,7 +56,7 @@ export class CellBlock {
   /** Prints the end of the block. A cell without any output takes one line. */
   end(end: CellEnd, output: ShownValue | null, durationMs: number | null): void {
     const { style } = this.#options;
-    // A traceback already ends with the error, and for a cell that did not run the note is enough.
+    // A traceback already ends with the error. For a cell that did not run, the note about its end is enough.
     const hidesOutput = this.#hasTraceback || end === 'cancelled' || end === 'interrupted';
     const text = output === null || hidesOutput ? '' : outputText(output, this.#options);
     const duration = durationMs === null ? '' : shortDuration(durationMs);

@@ -29,7 +29,7 @@ export class CellLabels {
   }
 }
 
-/** Returns whether the cell has a name: `_` is marimo's name for none. */
+/** Returns whether the cell has a name. marimo writes `_` for a cell without a name. */
 function isNamed(name: string | null): name is string {
   return name !== null && name !== '' && name !== '_';
 }

@@ -16,15 +16,15 @@ export const MAX_PICTURES = 100;
 const DEFAULT_TIMEOUT_MS = 120_000;
 const LOOK_MS = 250;
 /**
- * After so many looks at an idle page at which no further output was drawn, the remaining outputs are given up. They are counted, not
+ * After so many looks at an idle page without a newly drawn output, the remaining outputs are given up. Looks are counted, not
  * timed, because a busy machine draws slowly.
  */
 const QUIET_LOOKS = 20;
 const WIDTH = 960;
 const HEIGHT = 1_200;
-/** In pixels of the page. Higher outputs are cut off. */
+/** The most pixels of the page. Higher outputs are cut off. */
 const MAX_HEIGHT = 6_000;
-/** How many pixels of a picture show one pixel of the page. More than one makes print sharp. */
+/** The pixels of a picture for each pixel of the page. A factor above one makes print sharp. */
 const SCALE = 2;
 const MAX_DESCRIPTION_CHARS = 500;
 const FRONT_END_FILE = /^\/marimo\/[\w.-]+\/(?:[\w@-]+\/)?[\w@.~+-]+$/;
@@ -40,19 +40,22 @@ export interface PicturesRequest {
   /** Scripts that outputs load from elsewhere, by their addresses. */
   readonly scripts?: ReadonlyMap<string, string>;
   readonly signal: AbortSignal;
-  /** The most time of all together, in milliseconds; 120 seconds when absent. */
+  /** The most time for all pictures together, in milliseconds; 120 seconds when absent. */
   readonly timeoutMs?: number;
-  /** The looks at an idle page without a further drawing, one each 250 ms, after which the rest is given up; 20 when absent. */
+  /**
+   * How many looks at an idle page may find no new drawing before the rest is given up; 20 when absent. There is one look every
+   * 250 ms.
+   */
   readonly quietLooks?: number;
 }
 
-/** The pictures that were drawn, by the ids of their cells, and the reason when there could be none. */
+/** The pictures that were drawn, by the ids of their cells. If none could be drawn, the reason. */
 export interface CellPictures {
   readonly pictures: ReadonlyMap<string, StaticPicture>;
   readonly fault?: string;
 }
 
-/** Resolves with pictures of the outputs of cells, without those that the front end does not draw. Rejects only when `signal` aborts. */
+/** Resolves with pictures of the outputs that the front end draws. Rejects only when `signal` aborts. */
 export async function drawCells(request: PicturesRequest): Promise<CellPictures> {
   const { browser, signal, timeoutMs = DEFAULT_TIMEOUT_MS, quietLooks = QUIET_LOOKS } = request;
   using confined = confine(browser);
@@ -93,7 +96,7 @@ interface OpenPage {
   /** Whether the page waits for a file. */
   isLoading(): boolean;
   evaluate(expression: string): Promise<unknown>;
-  /** Resolves with a picture of the output of a cell; undefined when it is not in the page any more. */
+  /** Resolves with a picture of the output of a cell; undefined when the output is no longer in the page. */
   picture(cellId: string): Promise<StaticPicture | undefined>;
 }
 
@@ -216,11 +219,11 @@ async function drawnCells(
   }
 }
 
-/** Runs in the page. Resolves when it has nothing to do, and after ten seconds in a page that never rests. */
+/** Code for the page. It resolves when the page is idle, and after ten seconds in a page that is never idle. */
 const UNTIL_IDLE =
   'new Promise((resolve) => requestIdleCallback(resolve, { timeout: 10_000 })).then(() => null)';
 
-/** Runs in the page. Returns the visible frames within an element that have plots of bokeh. */
+/** Code for the page. It returns the visible frames within an element that have plots of bokeh. */
 const FRAMES_OF_BOKEH = `(element) => {
   const within = (root) =>
     [...root.querySelectorAll('*')].flatMap((one) => [
@@ -231,8 +234,9 @@ const FRAMES_OF_BOKEH = `(element) => {
 }`;
 
 /**
- * Runs in the page. Returns the size of each cell's output; null for an output without a drawing of more than an icon's size, or with a
- * plot of bokeh that is not finished. The output of a widget is a drawing, unless it is marimo's message that the widget's code has failed.
+ * Code for the page. It returns the size of each cell's output; null for an output without a drawing larger than an icon, or with
+ * an unfinished plot of bokeh. The output of a widget counts as a drawing, unless it is marimo's message that the widget's code
+ * has failed.
  */
 const SIZES_OF_DRAWN = `(ids) => {
   const framesOfBokeh = ${FRAMES_OF_BOKEH};
@@ -265,8 +269,8 @@ const SIZES_OF_DRAWN = `(ids) => {
 }`;
 
 /**
- * Runs in the page. Returns the titles and the labels of axes of a cell's plots of bokeh, because the text of such an output is only the
- * name of a type. Other versions of bokeh may have other models.
+ * Code for the page. It returns the titles and axis labels of a cell's plots of bokeh, because the text of such an output is only
+ * the name of a type. Other versions of bokeh may have other models.
  */
 const DESCRIPTION = `(id) => {
   const framesOfBokeh = ${FRAMES_OF_BOKEH};
@@ -282,8 +286,9 @@ const DESCRIPTION = `(id) => {
 }`;
 
 /**
- * Runs in the page. Brings the output of a cell into view without the parts that are for a mouse, and resolves with its place once that
- * is drawn; null when there is no such output. A plot of bokeh that is larger than its frame is made smaller, or its frame higher.
+ * Code for the page. It brings the output of a cell into view, hides the parts that are for a mouse, and resolves with the place
+ * of the drawn output; null when there is no such output. If a plot of bokeh is larger than its frame, the plot is made smaller
+ * or the frame higher.
  */
 const PLACE_IN_VIEW = `async (id) => {
   const framesOfBokeh = ${FRAMES_OF_BOKEH};
@@ -292,7 +297,7 @@ const PLACE_IN_VIEW = `async (id) => {
   const hide = (root) => {
     for (const one of root.querySelectorAll('*')) {
       if (one.matches('.vega-embed > details, .modebar-container, [data-testid="watermark"]')) one.style.display = 'none';
-      // The tools of bokeh keep their place: without it, bokeh would draw the plot again.
+      // The tools of bokeh are hidden but keep their place, because without it bokeh would draw the plot again.
       if (one.matches('.bk-Toolbar')) one.style.visibility = 'hidden';
       if (one.shadowRoot !== null) hide(one.shadowRoot);
     }
@@ -306,7 +311,7 @@ const PLACE_IN_VIEW = `async (id) => {
     const height = root.scrollHeight;
     if (width <= clientWidth && height <= clientHeight) continue;
     const scale = clientWidth / width;
-    // Margins below zero give the frame the place of the scaled plot.
+    // Negative margins reduce the frame to the size of the scaled plot.
     Object.assign(frame.style, {
       flex: 'none',
       width: width + 'px',

@@ -11,7 +11,7 @@ export interface ExecutionModes {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** Returns a request to run the cells with these ids or names, or all. Throws `CommandFailure` for an unknown cell. */
+/** Returns a request to run the cells with these ids or names, or all cells. Throws `CommandFailure` for an unknown cell. */
 export function requestFor(
   { serialization }: Pick<Notebook, 'serialization'>,
   asked: readonly string[] | undefined,

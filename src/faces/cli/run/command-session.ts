@@ -17,8 +17,7 @@ export interface CommandSession {
 }
 
 /**
- * How many seconds after its last use a session for one run ends, once the command has left it. The run and every follower count as
- * uses.
+ * How many seconds after its last use a session for one run ends by itself. The run and every follower count as uses.
  */
 const ENDS_AFTER_S = 20;
 
@@ -39,7 +38,7 @@ export class SessionTaken extends CommandFailure {
 export interface LiveSessionOptions {
   readonly client: Client;
   readonly notebookId: string;
-  /** Whether a session that is open is not to be used. */
+  /** Whether an open session must not be used. */
   readonly isExclusive: boolean;
   /** Whether the session stays open after the command. */
   readonly keep: boolean;
@@ -52,8 +51,8 @@ export interface LiveSessionOptions {
 }
 
 /**
- * Returns the session when it is ready. Rejects, with nothing left open, when its kernel cannot start, and with `SessionTaken` when the
- * notebook has a session that cannot be used.
+ * Resolves with the session when it is ready. If the kernel cannot start, closes everything and rejects. Rejects with
+ * `SessionTaken` when the notebook has a session that cannot be used.
  */
 export async function openLiveSession(options: LiveSessionOptions): Promise<CommandSession> {
   const { client, notebookId, arguments: words, interruption, server } = options;
@@ -97,7 +96,7 @@ export async function openLiveSession(options: LiveSessionOptions): Promise<Comm
   }
 }
 
-/** Resolves when the request has succeeded, or when the session or environment was closed before. */
+/** Resolves when the request has succeeded, or has failed because the session or environment was already closed. */
 async function unlessClosed(request: Promise<unknown>): Promise<void> {
   try {
     await request;

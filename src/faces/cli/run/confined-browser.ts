@@ -1,6 +1,6 @@
 /**
- * A browser on this machine, confined: it sees the system's programs and fonts and one folder for its page, writes only there, and has
- * no network, no other processes, no home and no capabilities.
+ * A confined browser on this machine. It sees the system's programs and fonts, and one folder for its page, which is the only
+ * folder that it can write. It has no network, no other processes, no home and no capabilities.
  */
 import { accessSync, constants, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,10 +18,10 @@ const BROWSERS = [
 
 /**
  * Runs a program in an isolated root. Arguments: a folder with an empty `root` and the folder `page`, the folder of the program,
- * the program and its arguments. Only these are mounted, and all but `page` and two folders in memory are read-only.
+ * the program and its arguments. Only these folders are mounted, and all except `page` and two folders in memory are read-only.
  *
- * The old root is unmounted, because a process with the capabilities of its user namespace leaves a mere `chroot`. The program has no
- * capabilities, cannot gain any, and cannot make another user namespace, in which it would have them.
+ * The old root is unmounted, because a process with the capabilities of its user namespace can leave a mere `chroot`. The program
+ * has no capabilities and cannot gain any. Nor can it make another user namespace, in which it would have capabilities.
  */
 const SHUT_IN = `set -eu
 folder=$1; programs=$2; shift 2
@@ -65,7 +65,7 @@ const NAMESPACES = [
   '--kill-child',
 ];
 
-/** The browser's own sandbox is off, because it cannot be nested in this one, which allows less. */
+/** The browser's own sandbox is off, because it cannot be nested in this confinement, which allows less. */
 const FLAGS = [
   '--headless',
   '--no-sandbox',
@@ -100,7 +100,7 @@ export interface ConfinedBrowser extends Disposable {
   arguments(flags: readonly string[]): string[];
 }
 
-/** Makes a folder for a confined browser. Disposing removes it, so end the browser before. */
+/** Makes a folder for a confined browser. Disposing removes the folder, so end the browser first. */
 export function confine(browser: string): ConfinedBrowser {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-page-'));
   const page = join(folder, 'page');
@@ -121,7 +121,7 @@ export function confine(browser: string): ConfinedBrowser {
   };
 }
 
-/** Returns why the browser could not be confined, from its standard error; undefined when that was not the reason. */
+/** Returns why the browser could not be confined, from its standard error; undefined when it failed for another reason. */
 export function confinementFault(stderr: string): string | undefined {
   const words = /^(?:unshare|u?mount|sh|mkdir|pivot_root|setpriv|cp): .*/m.exec(stderr)?.[0];
   return words && `the browser cannot be kept from files and network on this machine (${words})`;

@@ -1,7 +1,7 @@
 /**
  * This machine's memory of notebook files: the server and notebook of each file, and the state of both when they were last equal.
- * Without that state, nobody could tell which side has changed. It is in the user's state folder (`XDG_STATE_HOME`, or
- * `~/.local/state`) and not next to the file, so that it does not get into a repository.
+ * Without that state, nobody could tell which side has changed. The memory is in the user's state folder (`XDG_STATE_HOME`, or
+ * `~/.local/state`), not next to the file, where it could get into a repository.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -19,7 +19,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { pid } from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** A file and its notebook, when they were last equal. */
+/** The states of a file and its notebook when both were last equal. */
 export interface FileLink {
   readonly notebookId: string;
   /** The state of the file, as `stateOfFile` returns it. */
@@ -28,11 +28,11 @@ export interface FileLink {
   readonly notebook: string;
   /** The code of the notebook's cells; absent when it is long. */
   readonly code?: string;
-  /** Whether the last import turned `pip install` lines of cells into dependencies. Then the next import does so, too. */
+  /** Whether the last import turned `pip install` lines of cells into dependencies. If so, the next import does the same. */
   readonly install?: boolean;
 }
 
-/** A link in its file. */
+/** A link as it is stored in its file. */
 interface StoredLink extends FileLink {
   readonly path: string;
   readonly baseUrl: string;
@@ -56,14 +56,14 @@ export class FileLinks {
     this.#folder = join(stateFolder(options.env), 'notebook-files');
   }
 
-  /** Returns the link of a file; undefined when there is none, or it cannot be read. */
+  /** Returns the link of a file; undefined when the link is missing or cannot be read. */
   get(name: string): FileLink | undefined {
     const path = this.#pathOf(name);
     const link = readLink(this.#placeOf(path));
     return link?.path === path && this.#isOurs(link) ? link : undefined;
   }
 
-  /** Remembers a link. Returns why it could not be stored; undefined when it was. */
+  /** Stores a link. Returns undefined, or the reason why the link could not be stored. */
   set(name: string, link: FileLink): string | undefined {
     const { baseUrl, workspaceId } = this.#options;
     const path = this.#pathOf(name);
@@ -82,8 +82,9 @@ export class FileLinks {
   }
 
   /**
-   * Calls `work` while no other command of this machine does so for the same file: several that begin at once would each make a
-   * notebook. A lock of a dead command is ignored, and a living command is waited for at most half a minute.
+   * Calls `work` while no other command of this machine does so for the same file. Otherwise commands that begin at the same
+   * moment would each make a notebook. The lock of a dead command is ignored, and a living command is waited for at most half a
+   * minute.
    */
   async exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
     const lock = `${this.#placeOf(this.#pathOf(name))}.lock`;
@@ -95,7 +96,7 @@ export class FileLinks {
     }
   }
 
-  /** Returns whether this command has the lock, or no lock can be made. */
+  /** Returns true when this command has the lock, and also when no lock can be made. */
   #take(lock: string): boolean {
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
@@ -143,7 +144,7 @@ export class FileLinks {
 const POLL_MS = 50;
 const MAX_WAIT_MS = 30_000;
 
-/** Returns the process that holds a lock; undefined when there is none, or it has not written its id yet. */
+/** Returns the process that holds a lock; undefined when no process does, or its id is not written yet. */
 function ownerOf(lock: string): number | undefined {
   try {
     return Number.parseInt(readFileSync(lock, 'utf8'), 10) || undefined;
@@ -165,7 +166,7 @@ function removeQuietly(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // The folder is not one, or not ours; then nothing could be written either.
+    // The path is not a folder, or belongs to another user. Then nothing can be stored there either.
   }
 }
 

@@ -23,10 +23,10 @@ export interface FetchedFile {
   readonly updatedAt: string;
 }
 
-/** Folders that a command on their parent folder leaves out. */
+/** Folders that are left out when a command sends their parent folder. */
 const SKIPPED: ReadonlySet<string> = new Set(['.git', '.venv', '__pycache__', 'node_modules', '.troupe']);
 
-/** Stores a file, or a folder with everything in it, as `target`. Rejects with `CommandFailure` when it does not exist. */
+/** Stores a file, or a folder with everything in it, as `target`. Rejects with `CommandFailure` when the source does not exist. */
 export async function sendPath(
   client: Client,
   source: string,
@@ -48,7 +48,7 @@ export async function sendPath(
   return stored;
 }
 
-/** Yields the paths of the files in a folder and the folders in it, by name, with slashes. Follows no links. */
+/** Yields the paths of the files in a folder and its subfolders, by name, with slashes. Links are not followed. */
 export async function* filesIn(folder: string): AsyncGenerator<string, void, undefined> {
   for (const name of (await readdir(folder)).sort()) {
     const status = await lstat(join(folder, name));
@@ -58,7 +58,10 @@ export async function* filesIn(folder: string): AsyncGenerator<string, void, und
   }
 }
 
-/** Copies a file to `target`, to which the caller knows no link leads. The target appears, or is replaced, once the copy is complete. */
+/**
+ * Copies a file to `target`, whose path has no links: the caller has checked that. The target appears, or is replaced, once the
+ * copy is complete.
+ */
 export async function fetchFile(
   client: Client,
   { path, updatedAt }: Pick<FileEntry, 'path' | 'updatedAt'>,
@@ -70,21 +73,22 @@ export async function fetchFile(
   // The name of the partial file does not contain the file's name, which may be as long as a name can be.
   const part = join(dirname(target), `.troupe-${randomUUID()}.part`);
   try {
-    // Opened before anything is read: a download that breaks off at once would be removed before its file is there.
+    // The file is opened before anything is read. Otherwise the partial file of a download that breaks off at once would be
+    // removed before it exists.
     const file = (await open(part, 'wx')).createWriteStream();
     await pipeline(body === null ? [] : Readable.fromWeb(body as NodeReadableStream), file);
     await rename(part, target);
     return { path, file: target, bytes: file.bytesWritten, updatedAt };
   } catch (error) {
-    await body?.cancel().catch(() => {}); // it is locked unless the file could not be opened
+    await body?.cancel().catch(() => {}); // the body is locked, unless the file could not be opened
     await rm(part, { force: true });
     throw error;
   }
 }
 
 /**
- * Throws unless the path lies in the requested folder of the workspace and stays below the local target folder: the server must not
- * choose a place on this machine.
+ * Throws unless the path lies in the requested folder of the workspace and below the local target folder, because the server must
+ * not choose a place on this machine.
  */
 export function checkFetched(path: string, folder: string): void {
   const isPlain = path

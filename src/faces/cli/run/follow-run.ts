@@ -8,7 +8,10 @@ import { isServerAway, type ServerReturn } from './server-return.ts';
 export interface FollowedRun {
   readonly client: Client;
   readonly sessionId: string;
-  /** A submitted run, or a function that submits one. It is called once the stream is open, so that no event is missed. */
+  /**
+   * The id of a submitted run, or a function that submits a run. The function is called once the stream is open, so that no event
+   * is missed.
+   */
   readonly run: string | (() => Promise<string>);
   readonly take: (event: NotebookStreamEvent, runId: string | undefined) => Promise<void>;
   /** Waits for a server that stops while the run is followed. */
@@ -17,8 +20,8 @@ export interface FollowedRun {
 }
 
 /**
- * Passes every event of the session to `take` until the run has ended. Returns the run. If the server stops, waits for its return;
- * when it does not return, the failure names the run.
+ * Passes every event of the session to `take` until the run has ended. Returns the run. If the server stops, the function waits
+ * for its return. If the server does not return, the failure names the run.
  */
 export async function followRun({ client, sessionId, run, take, server, signal }: FollowedRun): Promise<Run> {
   let runId = typeof run === 'string' ? run : undefined;
@@ -30,7 +33,7 @@ export async function followRun({ client, sessionId, run, take, server, signal }
       await take(event, runId);
       if (event.type === 'session.replayed') {
         if (runId === undefined && typeof run !== 'string') runId = await run();
-        // If the run ended before this, or while the connection was lost, the stream does not repeat its end.
+        // If the run ended before the stream began, or while the connection was lost, the stream does not repeat its end.
         else if (runId !== undefined && hasEnded(await read(runId))) break;
       }
       if (event.type === 'run-status' && event.data.runId === runId && event.data.status !== 'running') break;
@@ -46,7 +49,7 @@ export async function followRun({ client, sessionId, run, take, server, signal }
   }
 }
 
-/** Returns the failure of a command that follows a run. If the server did not return, it says how to learn the end of the run. */
+/** Returns the failure of a command that follows a run. If the server did not return, the message says how to learn how the run ended. */
 export function namingRun(error: unknown, runId: string | undefined): unknown {
   if (runId === undefined || !isServerAway(error)) return error;
   const message = error instanceof Error ? error.message : String(error);
@@ -56,7 +59,7 @@ export function namingRun(error: unknown, runId: string | undefined): unknown {
   );
 }
 
-/** Returns whether nothing more will happen in the run. */
+/** Returns whether the run has ended. */
 export function hasEnded(run: Run): boolean {
   return run.status !== 'running' || run.stale === true;
 }

@@ -5,12 +5,12 @@ export function isGlob(path: string): boolean {
   return /[*?[{]/.test(path);
 }
 
-/** Returns the folder that contains all possible matches of the pattern: empty, or ending in a slash. */
+/** Returns the folder that contains all possible matches of the pattern, with a slash at its end; an empty text for the top folder. */
 export function folderOfGlob(pattern: string): string {
   return pattern.slice(0, pattern.lastIndexOf('/', pattern.search(/[*?[{]/)) + 1);
 }
 
-/** Returns a function that returns whether a path matches. As in shells, no wildcard matches a dot at the beginning of a name. */
+/** Returns a test whether a path matches. As in shells, no wildcard matches a dot at the beginning of a name. */
 export function globMatcher(pattern: string): (path: string) => boolean {
   const expression = new RegExp(`^${pattern.split('/').map(expressionOfName).join('')}$`, 'u');
   return (path) => expression.test(path);

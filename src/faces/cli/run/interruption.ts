@@ -27,12 +27,12 @@ export class Interruption implements Disposable {
     });
   }
 
-  /** Aborts work that can be given up. */
+  /** Aborts at the first Ctrl-C: for work that can be given up. */
   get stop(): AbortSignal {
     return this.#stop.signal;
   }
 
-  /** Aborts everything, including clean-up. */
+  /** Aborts at the second Ctrl-C: for all work, including clean-up. */
   get leave(): AbortSignal {
     return this.#leave.signal;
   }

@@ -1,6 +1,6 @@
 /**
- * A status line at the bottom of a terminal. It is redrawn until it is disposed of, and then removed. Until then everything must be
- * printed through `terminal`. On a terminal that cannot redraw, nothing is shown.
+ * A status line at the bottom of a terminal, which is redrawn until it is disposed of. Until then everything else must be printed
+ * through `terminal`. On a terminal that cannot redraw, the line is not shown.
  */
 import { safeLine } from '../safe-text.ts';
 import { cutTo } from '../show/width.ts';

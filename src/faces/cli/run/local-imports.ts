@@ -5,8 +5,9 @@ import { plainPath } from '../plain-path.ts';
 const IMPORT = /(?:^|;)[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import\b)/gm;
 
 /**
- * Returns the modules and packages in `directory` that `code` imports, directly or through others: paths from `directory`, sorted.
- * Statements are found by their form, so an import inside a string counts as well. Throws `CommandFailure` for a module that is a link.
+ * Returns the modules and packages in `directory` that `code` imports, directly or through other modules, as sorted paths from
+ * `directory`. Import statements are found by their form, so an import inside a string counts as well. Throws `CommandFailure`
+ * for a module that is a link.
  */
 export function localImports(code: string, directory: string): string[] {
   const found = new Set<string>();
@@ -33,7 +34,7 @@ function topOf(name: string): string {
   return /^\w*/.exec(name)?.[0] ?? '';
 }
 
-/** In Python's order: a package, a module, then a folder of modules without `__init__.py`. */
+/** Returns the path of a name, in Python's order: a package, a module, then a folder of modules without `__init__.py`. */
 function pathOf(name: string, directory: string): string | undefined {
   if (name === '') return undefined;
   const folder = join(directory, name);

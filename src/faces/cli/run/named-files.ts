@@ -12,7 +12,7 @@ import { folderOfGlob, globMatcher, isGlob } from './glob.ts';
 
 /**
  * Stores the files that an argument names: `data/`, `mylib.py`, `data/*.csv`, or with a target in the workspace `../data=data`.
- * Throws `CommandFailure` when there are none, or they lie outside of `cwd` and have no target.
+ * Throws `CommandFailure` when no file has the name, or a file lies outside of `cwd` and has no target.
  */
 export async function sendNamed(
   client: Client,
@@ -35,7 +35,7 @@ export async function sendNamed(
   return stored;
 }
 
-/** Stores a file or folder under its path from `cwd`, or at `place`; a trailing slash means in that folder. */
+/** Stores a file or folder under its path from `cwd`, or at `place`. A slash at the end of `place` means a folder for it. */
 export async function sendAs(
   client: Client,
   cwd: string,

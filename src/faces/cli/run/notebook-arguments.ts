@@ -30,12 +30,12 @@ export function argumentsOf(
 const ADDITION = '# arguments of the notebook, as `troupe run -p name=value` gives them';
 /** The name of an argument that the addition takes. */
 const TAKEN = /_arguments(?:\.get\(|\[)['"](\w+)['"]/g;
-/** marimo's function, Python's list, and the common libraries that read it. Code with one of these may take any argument. */
+/** marimo's function, Python's `sys.argv`, and the common libraries that read it. A cell with one of these may take any argument. */
 const READER =
   /\b(cli_args|argv|argparse|optparse|getopt|click|typer|fire|docopt|absl|tyro|simple_parsing|jsonargparse|hydra|cyclopts|cappa|defopt|plac)\b/;
 
 /**
- * Throws when `-p` gives an argument that no cell takes: the report of month 3 would silently be that of month 1.
+ * Throws when no cell takes an argument of `-p`. Otherwise a report for month 3 would silently be the report for month 1.
  * `parameters`: the arguments of `-p`, as `--name=value`; `codes`: the code of the cells.
  */
 export function refuseUnreached(parameters: readonly string[], codes: readonly string[]): void {

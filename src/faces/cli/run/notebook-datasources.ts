@@ -18,8 +18,8 @@ export async function checkDatasources(client: Client, slugs: readonly string[])
 }
 
 /**
- * Resolves with the notebook once it may use these datasources. Rejects with `session_open` when that requires a change and a
- * session is open.
+ * Resolves with the notebook once it may use these datasources. Rejects with `session_open` when the notebook must be changed for
+ * that and a session is open.
  */
 export async function withDatasources(
   client: Client,

@@ -28,7 +28,7 @@ export function importWarnings(name: string, { warnings = [] }: ImportedNotebook
   });
 }
 
-/** A smaller notebook is sent as it is. */
+/** The outputs of a smaller notebook are not removed. */
 const MIN_OUTPUTS_CHARS = 256 * 1024;
 
 const FORMATS: Readonly<Record<string, NotebookFileFormat>> = {
@@ -79,7 +79,7 @@ function withoutOutputs(content: string): string {
       JSON.parse(content, (key, value) => (key === 'outputs' && Array.isArray(value) ? [] : value)),
     );
   } catch {
-    return content; // the server reports where it is broken
+    return content; // the server reports the place of the mistake
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Keeps a notebook file and its notebook on the server equal without losing anybody's work: a side is replaced only when it has not
- * changed since both were last equal, or when the user demands it.
+ * Keeps a notebook file and its notebook on the server equal without losing anybody's work. A side is replaced only if it has not
+ * changed since both were last equal, or if the user demands it.
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -26,7 +26,7 @@ import { titleOfFile } from './notebook-title.ts';
 /** The metadata key that marks a copy made by `troupe run` for one run; its value is the id of the copied notebook. */
 export const COPY_OF = 'copy-of';
 
-/** Longer code of cells is not remembered. */
+/** The most code of cells that is remembered. */
 const MAX_CODE_CHARS = 256 * 1024;
 
 export interface SyncContext {
@@ -48,7 +48,7 @@ export interface Pushed {
 export interface PushOptions {
   /** The notebook to change; undefined: the file's notebook. */
   readonly notebookId?: string | undefined;
-  /** The `updatedAt` that was read before; the notebook is then replaced unless it has changed since. */
+  /** The `updatedAt` that the user has read: the notebook is replaced unless it has changed since. */
   readonly expectedUpdatedAt?: string | undefined;
   /** Replace the notebook, even when it has changes that the file does not have. */
   readonly force: boolean;
@@ -57,8 +57,8 @@ export interface PushOptions {
 }
 
 /**
- * Replaces the cells of the file's notebook, or creates the notebook. Throws `CommandFailure` with the differences when others have
- * changed it since it was last equal to the file.
+ * Replaces the cells of the file's notebook, or creates the notebook. Throws `CommandFailure` with the differences when the
+ * notebook has changed since it was last equal to the file.
  */
 export async function pushFile(
   context: SyncContext,
@@ -103,7 +103,7 @@ export interface Pulled {
 }
 
 /**
- * Writes a notebook to its file. Throws `CommandFailure` with the differences when that would lose changes of the file, unless
+ * Writes a notebook to its file. If changes of the file would be lost, throws `CommandFailure` with the differences, unless
  * `theirs` is true.
  */
 export async function pullFile(
@@ -168,8 +168,8 @@ export function syncContextOf(
 }
 
 /**
- * Returns the id of the notebook with this id, or of the notebook of this file, which need not exist. With `pushes`, a file without a
- * notebook becomes one. Throws `CommandFailure` when there is none, or several have the title.
+ * Returns the id of a notebook that is named by its id or by its file. The file need not exist. With `pushes`, a file without a
+ * notebook becomes one. Throws `CommandFailure` when there is no notebook, or several have the title.
  */
 export async function idOfNotebook(
   context: SyncContext,
@@ -205,9 +205,9 @@ function remember({ links, warn }: SyncContext, name: string, file: LocalNoteboo
 }
 
 /**
- * Returns the notebook with the id, or the one that the file was last pushed to or pulled from, or the caller's notebook with the
- * title of the file. Never finds another person's notebook by its title. Throws `CommandFailure` when the caller has several with
- * the title, unless `newest` selects one.
+ * Returns the notebook with the id, or the notebook that the file was last pushed to or pulled from, or the caller's notebook
+ * with the title of the file. Notebooks of other people are not found by title. Throws `CommandFailure` when several notebooks
+ * have the title, unless `newest` selects one.
  */
 async function notebookFor(
   { client, links, signal }: SyncContext,
@@ -269,8 +269,8 @@ async function compare(
       ? diffText(comparable(file), comparable(there))
       : diffText(link.code, codeOf(notebook));
   if (link !== undefined) return { isEqual: false, isChangedThere: true, changes };
-  // Without a link, for example on another machine, the notebook is replaced if the caller made its last change: that remains a
-  // version of the notebook, which can be restored.
+  // Without a link, for example on another machine, the notebook is replaced if the caller made its last change. The replaced
+  // state remains as a version, which can be restored.
   const { user } = await client.me({ signal });
   const isOwn = (notebook.updatedBy ?? notebook.createdBy) === user.id;
   return { isEqual: false, isChangedThere: !isOwn, changes };
@@ -308,7 +308,7 @@ async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Returns a text that changes with every part of a file that becomes part of a notebook. */
+/** Returns a text that changes when the file would become another notebook. */
 function stateOfFile(file: LocalNotebook): string {
   return sha256(comparable(file));
 }

@@ -1,4 +1,4 @@
-/** The executed notebook as a file to hand on. */
+/** The executed notebook as a file for other people. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, extname } from 'node:path';
 import { Option } from 'commander';
@@ -25,9 +25,9 @@ const FORMATS = { '.html': 'html', '.pdf': 'pdf', '.ipynb': 'ipynb', '.md': 'md'
 export interface WrittenReport {
   readonly path: string;
   readonly bytes: number;
-  /** Outputs whose text alone is in the file: the cell and the kind of output. */
+  /** Outputs of which only the text is in the file: the cell and the kind of output. */
   readonly missing?: readonly string[];
-  /** Why no output that needs scripts could be drawn. */
+  /** Why outputs that need scripts could not be drawn. */
   readonly why?: string;
 }
 
@@ -76,8 +76,8 @@ export function hideCodeOption(): Option {
 }
 
 /**
- * Makes the folder of a report. Throws `CommandFailure` for a format that is unknown or that this machine cannot make, and for a
- * file that cannot be written: the user must see that before a run that may take hours.
+ * Makes the folder of a report. Throws `CommandFailure` for an unknown format, a format that this machine cannot make, and a file
+ * that cannot be written. The user must learn of these before a run that may take hours.
  */
 export function checkReport(name: string, cwd: string, searchPath: string | undefined): void {
   if (formatOf(name) === 'pdf') requireBrowser(searchPath);
@@ -112,7 +112,7 @@ export async function writeReport(request: ReportRequest): Promise<WrittenReport
   return { path: report, bytes: bytes.byteLength };
 }
 
-/** Resolves with the static page, and the reason when outputs that need scripts could not be drawn. */
+/** Resolves with the static page. If outputs that need scripts could not be drawn, the result has the reason. */
 export async function pageWithPictures(request: ReportPageRequest): Promise<ReportPage> {
   const { client, baseUrl, notebook, run, hideCode: hidesCode, searchPath, signal } = request;
   const asset = async (assetId: string) => (await client.runs.asset(run.id, assetId, { signal })).bytes;

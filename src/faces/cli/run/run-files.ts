@@ -24,7 +24,7 @@ export interface RunFiles {
   readonly fetch: readonly string[];
 }
 
-/** Stores the files that the notebook needs in the workspace, and names them. */
+/** Stores the files that the notebook needs in the workspace, and prints their names. */
 export async function takeAlong(
   { client, cwd, file, take, takeImports }: RunFiles,
   notebook: Notebook,
@@ -37,11 +37,11 @@ export async function takeAlong(
   if (!takeImports) return;
   const folder = file === undefined ? cwd : dirname(resolve(cwd, file));
   const code = notebook.serialization.cells.map((cell) => cell.code).join('\n');
-  // The modules go where the notebook's imports look for them: into the folder of the workspace.
+  // Modules are stored in the folder of the workspace, where imports of the notebook look for them.
   for (const path of localImports(code, folder)) tell(path, await sendModule(client, folder, path, signal));
 }
 
-/** Stores a module, or a package without its hidden files: nobody imports those, and a `.env` among them may hold credentials. */
+/** Stores a module, or a package without its hidden files. Nobody imports hidden files, and a `.env` file may hold credentials. */
 async function sendModule(
   client: Client,
   folder: string,
@@ -68,7 +68,7 @@ export interface Fetched {
   readonly missing: readonly string[];
 }
 
-/** Copies files that the notebook has written to the same paths on this machine, and names them. */
+/** Copies files that the notebook has written to the same paths on this machine, and prints their names. */
 export async function bringBack(
   { client, cwd, fetch }: RunFiles,
   { startedAt }: Run,

@@ -48,7 +48,7 @@ export interface RunNotebookOptions extends ResultOptions {
   readonly cacheMode: CacheMode;
   /** Command-line arguments of the notebook; undefined when none are given. */
   readonly arguments: readonly string[] | undefined;
-  /** Those among them that cells of the notebook must take. */
+  /** The arguments of `-p`, which cells of the notebook must take. */
   readonly parameters: readonly string[];
   /** Run nothing when cells have structural errors. */
   readonly strict: boolean;
@@ -83,8 +83,8 @@ export interface FinishedRun extends RunResults {
 }
 
 /**
- * Closes everything that it opened, and returns the ended run, whether it succeeded or not. With `detach` it returns the run as
- * soon as it is submitted.
+ * Runs the notebook, closes what was opened for the run, and returns the ended run, whether it succeeded or not. With `detach`,
+ * returns the run as soon as it is submitted.
  */
 export async function runNotebook(options: RunNotebookOptions): Promise<FinishedRun> {
   const { client, interruption, keep } = options;
@@ -102,7 +102,7 @@ export async function runNotebook(options: RunNotebookOptions): Promise<Finished
       return await run();
     } catch (error) {
       if (!(error instanceof SessionTaken)) throw error;
-      // Another command has taken the session before, or the open session cannot take this run.
+      // Another command was faster, or the open session cannot take this run.
       found = await copyOf(options, found, `${error.why}.`);
       return await run();
     }
@@ -149,7 +149,7 @@ async function runFound(
         ...(options.metadata === undefined ? {} : { metadata: options.metadata }),
       });
     },
-    // The notebook has never run, so nobody needs the imported copy.
+    // The run never began, so nobody needs the imported notebook.
     async () => (isNew && !isTemporary ? client.notebooks.delete(notebook.id) : undefined),
   );
   if (how !== undefined) shown.err(`${how}\n`);
@@ -227,7 +227,7 @@ async function runFound(
     interruption.instead = undefined;
     await screen.finish(run);
     progress.activity = () => 'writing its report and files';
-    // After a cancel, written files are still fetched; another Ctrl-C stops that.
+    // After a cancel, written files are still fetched, until another Ctrl-C.
     const signal = interruption.stop.aborted ? interruption.leave : interruption.stop;
     const results = await writeResults(options, notebook, run, { shown, warnings: terminal }, signal);
     return { notebookId: notebook.id, run, files: files(), ...results };
@@ -249,11 +249,11 @@ interface FoundNotebook {
   readonly isNew: boolean;
   /** Whether it is deleted after the run. */
   readonly isTemporary: boolean;
-  /** Whether a session that is open on it may be used. */
+  /** Whether an open session of the notebook may be used. */
   readonly usesSession: boolean;
   /** The file that equals the notebook; undefined when the notebook was named by its id. */
   readonly file: LocalNotebook | undefined;
-  /** Says in words how the notebook was found or made. */
+  /** How the notebook was found or made, in words. */
   readonly how?: string;
 }
 
@@ -284,7 +284,7 @@ async function findNotebook(options: RunNotebookOptions, terminal: Terminal): Pr
 /** How often a file is compared again when its notebook was changed or opened in the meantime. */
 const MAX_TRIES = 3;
 
-/** Returns a notebook with the code of the file: the one to which it was pushed before, a new one, or a copy. */
+/** Returns a notebook with the code of the file: the notebook to which the file was pushed before, a new notebook, or a copy. */
 async function notebookOfFile(
   options: RunNotebookOptions,
   file: string,
@@ -372,16 +372,16 @@ async function orElse<T>(attempt: () => T, undo: () => Promise<void>): Promise<T
   }
 }
 
-/** Says that a run goes on without the command. */
+/** Returns the text that says how to follow or end a run that continues without the command. */
 function goesOnText(runId: string, endsAfterIt: boolean): string {
   const end = endsAfterIt ? ' Its session ends by itself after the run.' : '';
   return `${runId} continues.${end}\nfollow it: troupe runs tail ${runId}\nend it: troupe runs cancel ${runId}\n`;
 }
 
-/** A run is worth the hint after so many milliseconds. */
+/** The hint is shown when a run has taken this long. */
 const HINT_AFTER_MS = 10_000;
 
-/** Returns a function that returns, once a run has taken long, a hint which key leaves it running. */
+/** Returns a function for the hint which key leaves the run running. The function returns an empty text until the run has taken long. */
 function quitHint({ onQuit, isTerminal }: Input): () => string {
   const since = performance.now();
   return () =>

@@ -43,8 +43,8 @@ interface Terminals {
 }
 
 /**
- * Writes the reports and fetches the files. A failure is reported and does not stop the rest, since the run may have taken hours.
- * Throws only when `signal` aborts.
+ * Writes the reports and fetches the files. A failure is reported and does not stop the rest, because the run may have taken
+ * hours. Throws only when `signal` aborts.
  */
 export async function writeResults(
   options: ResultOptions,
@@ -67,7 +67,7 @@ export async function writeResults(
     }
   };
   const reports: WrittenReport[] = [];
-  // One page serves all reports. To draw it takes long, and the session that has the scripts of bokeh ends by itself when it is not used.
+  // All reports share one page, because drawing takes long. The session with the scripts of bokeh would also end by itself in the meantime.
   let drawn: Promise<ReportPage> | undefined;
   const page = () => {
     drawn ??= pageWithPictures({ ...options, notebook, run, signal });

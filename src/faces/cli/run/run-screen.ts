@@ -1,6 +1,6 @@
 /**
- * Shows a run as it happens: one block for each cell, in the order in which they run, then the cells that did not run,
- * then a summary. It receives every event of the session's stream and ignores those of other runs.
+ * Shows a run as it happens: one block for each cell that runs, then the cells that did not run, then a summary. The screen
+ * receives every event of the session's stream, and ignores events of other runs.
  */
 
 import { ApiError } from '#src/contract/client/api-error.ts';
@@ -60,7 +60,7 @@ export class RunScreen {
     this.#ports = ports;
   }
 
-  /** Names the cells as the notebook has them now. For a run that has ended, no event does that. */
+  /** Takes the names of cells from the notebook: for a run that has ended, because no event brings the names. */
   nameCells({ serialization }: Notebook): void {
     this.#labels.add(
       serialization.cells.map(({ cell_id: cellId, code, options: { name } }) => ({
@@ -133,7 +133,7 @@ export class RunScreen {
     if (shown != null) this.#running.get(cellId)?.block.console(shown);
   }
 
-  /** Shows the cells that were not seen to run, and the summary. */
+  /** Shows the cells of which no event was received, and the summary. */
   async finish(run: Run): Promise<void> {
     const results = (run.output?.parts ?? []).filter((part) => part.type === 'cell-result');
     for (const result of results) if (!this.#shown.has(result.cellId)) await this.#showResult(result);
@@ -166,7 +166,7 @@ export class RunScreen {
 
   #block(cellId: string): CellBlock {
     const [name, firstLine] = [this.#labels.name(cellId), this.#labels.firstLine(cellId)];
-    // A cell that runs again, because its state was set, has no position among the planned cells.
+    // A cell that runs again because its state was set has no position among the planned cells.
     const isPlanned = this.#planned.has(cellId) && !this.#shown.has(cellId);
     const place = isPlanned ? `${this.#shown.size + 1}/${this.#planned.size}` : '';
     return new CellBlock(this.#terminal, this.#ports.show(cellId, name), { name, firstLine, place });
@@ -178,8 +178,8 @@ export class RunScreen {
   }
 
   /**
-   * Returns an output of an event with its value; undefined when the notebook already shows another one, or the server does not
-   * answer. The run has the output as well.
+   * Returns an output of an event with its value; undefined when the notebook already shows another output, or the server does
+   * not answer. The finished run has the output as well.
    */
   async #live(output: Output | null): Promise<(ShownValue & { channel?: string }) | null | undefined> {
     try {

@@ -42,7 +42,7 @@ export function runScreen(options: RunShowOptions): { screen: RunScreen; files: 
       showOptions(terminal, (file) => {
         const what = describe(file.mimetype);
         if (directory === undefined) return `[${what}, ${file.bytes.length} bytes; --output-dir saves it]`;
-        // The server chooses the run's id, and must not choose a place on this machine with it.
+        // The server chooses the id of the run, but must not choose a place on this machine.
         files ??= new OutputFiles(directory.replace('{run}', runId().replace(/\W/g, '_')), cwd);
         return `${what} saved: ${style.cyan(files.keep(cellId, label, file))}`;
       }),

@@ -1,7 +1,7 @@
 /**
- * Waits for a server that does not answer, because it is stopped for an upgrade or was killed. A command that follows a run
- * continues when the server is back. Each time the server stops answering, one line is printed. A command that begins while its
- * server is starting waits, too.
+ * Waits for a server that does not answer, for example during an upgrade. A command that follows a run continues when the server
+ * is back. One line is printed each time the server stops answering. A command that begins while its server is starting waits,
+ * too.
  */
 
 import { anySignal } from '#src/base/async/any-signal.ts';
@@ -13,7 +13,7 @@ import { CommandFailure, EXIT } from '../exit-code.ts';
 
 const MIN_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 2_000;
-/** A server is ready well within this time after its start. */
+/** The longest wait for a server that is starting, which is usually ready much sooner. */
 const START_MS = 30_000;
 
 export interface ServerReturnOptions {
@@ -21,7 +21,7 @@ export interface ServerReturnOptions {
   readonly say: (text: string) => void;
   /** How long to wait for the server. */
   readonly giveUpAfterMs?: number;
-  /** Whether a failure means that the server may answer later. */
+  /** Returns whether a failure means that the server may answer later. */
   readonly isAway?: (error: unknown) => boolean;
 }
 
@@ -39,7 +39,7 @@ export class ServerReturn {
     this.#giveUpAfterMs = giveUpAfterMs;
   }
 
-  /** Whether the server did not return in time; then nothing waits for it again. */
+  /** Whether the server did not return in time. After that, nothing waits for the server again. */
   get hasGivenUp(): boolean {
     return this.#hasGivenUp;
   }
@@ -61,7 +61,7 @@ export class ServerReturn {
 
   /**
    * Resolves with the result of `request`, which is repeated while the server does not answer. Rejects with the last failure when
-   * that lasts too long, with any other failure at once, and with the reason of `signal` when it aborts.
+   * the server is away for too long, with any other failure at once, and with the reason of `signal` when it aborts.
    */
   async attempt<T>(request: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const since = performance.now();
@@ -83,7 +83,7 @@ export class ServerReturn {
     }
   }
 
-  /** Resolves with the result of `follow`, which itself waits for the server, and notes when it has waited in vain. */
+  /** Resolves with the result of `follow`, which itself waits for the server. Notes when `follow` has waited in vain. */
   async through<T>(follow: () => Promise<T>): Promise<T> {
     try {
       return await follow();
@@ -95,8 +95,8 @@ export class ServerReturn {
 }
 
 /**
- * Resolves when the server of a command answers, which may still be starting. Rejects with the failure when that takes more than half a
- * minute, also for a server that takes the connection and says nothing, and at once when waiting is of no use: for a name that has no
+ * Resolves when the server of a command answers, which may still be starting. Rejects when that takes more than half a minute,
+ * also if the server accepts the connection and sends nothing. Rejects at once when waiting is useless: for a name without an
  * address, or a refused token.
  */
 export async function awaitStart(
@@ -126,7 +126,7 @@ export async function awaitStart(
   await server.attempt(ask, signal);
 }
 
-/** Returns whether a request has failed because no server answers; the same request may succeed after the server's return. */
+/** Returns whether a request has failed because the server does not answer. The same request may succeed later. */
 export function isServerAway(error: unknown): boolean {
   if (error instanceof ApiError)
     return [502, 504].includes(error.status) || (error.status === 503 && error.code !== 'at_capacity');

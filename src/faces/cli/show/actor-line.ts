@@ -27,7 +27,7 @@ export function actorLine(event: ActorStreamEvent, style: Style): string | undef
   }
 }
 
-/** Returns whether the event is about an actor that the filters let through. */
+/** Returns whether the event is about an actor that matches the filters. */
 export function isAboutActor(
   event: ActorStreamEvent,
   { state, find }: { readonly state?: string | undefined; readonly find?: string | undefined },

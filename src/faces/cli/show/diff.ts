@@ -1,8 +1,8 @@
 /** The differences of two texts, line by line, as people know them from `diff -u`. */
 
-/** Lines that are the same around a difference. */
+/** The number of equal lines that are shown around a difference. */
 const CONTEXT = 3;
-/** Pairs of lines that are compared; texts that differ more are only counted. */
+/** The most pairs of lines that are compared. Of texts with more pairs, only the numbers of lines are shown. */
 const MAX_PAIRS = 4_000_000;
 const MAX_SHOWN_LINES = 80;
 
@@ -11,7 +11,7 @@ interface Line {
   readonly text: string;
 }
 
-/** Returns the lines that `before` lacks with `+` and those that it has in addition with `-`; empty when both are equal. */
+/** Returns the lines that only `after` has, with `+`, and the lines that only `before` has, with `-`; empty when both are equal. */
 export function diffText(before: string, after: string): string {
   const [a, b] = [linesOf(before), linesOf(after)];
   const start = a.findIndex((line, at) => line !== b[at]);
@@ -43,7 +43,7 @@ function unchanged(text: string): Line {
 /** Returns the lines of both, by their longest common subsequence. */
 function compared(a: readonly string[], b: readonly string[]): Line[] {
   const width = b.length + 1;
-  /** How many lines the rests from these two on have in common. */
+  /** For each pair of lines, how many lines the two texts have in common from there on. */
   const common = new Uint32Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i--)
     for (let j = b.length - 1; j >= 0; j--)
@@ -65,7 +65,7 @@ function compared(a: readonly string[], b: readonly string[]): Line[] {
   return lines;
 }
 
-/** Returns the differences with the lines around them; the rest is left out. */
+/** Returns the differences with the lines around them. Other lines are left out. */
 function shown(lines: readonly Line[]): string {
   const isNear = (at: number) =>
     lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some(({ mark }) => mark !== ' ');

@@ -3,7 +3,7 @@ import temml from 'temml';
 
 /** A longer formula stays text: drawing it could take minutes. */
 const MAX_FORMULA_CHARS = 20_000;
-/** How often macros are replaced in one formula, which could double without end. */
+/** How often macros are replaced in one formula. Without a limit, a macro could double for ever. */
 const MAX_EXPANSIONS = 1000;
 
 /**
@@ -17,7 +17,7 @@ export function formulaOf(content: string): string {
     try {
       return temml.renderToString(tex, { displayMode, throwOnError: true, maxExpand: MAX_EXPANSIONS });
     } catch {
-      // It is shown as it was written.
+      // The formula is shown as it was written.
     }
   }
   const mark = displayMode ? '$$' : '$';

@@ -4,7 +4,7 @@ import type { Style } from '../style.ts';
 import { cutTo, widthOf } from './width.ts';
 
 export interface GridLimits {
-  /** The width of the terminal; without it there is no limit. */
+  /** The width of the terminal; undefined means no limit. */
   readonly columns: number | undefined;
   readonly rows: number;
 }
@@ -55,7 +55,7 @@ function isNumeric(text: string): boolean {
   return /^([-+]?[\d.,_]+(e[-+]?\d+)?%?|-|nan|inf|null|none|\.\.\.)?$/i.test(text);
 }
 
-/** Returns how many columns fit, at least one; the ellipsis of the others has to fit as well. */
+/** Returns how many columns fit, at least one. The ellipsis for the other columns has to fit as well. */
 function fitting(widths: readonly number[], columns: number | undefined): number {
   const needed = (count: number) =>
     widths.slice(0, count).reduce((sum, width) => sum + width + GAP.length, 0) - GAP.length;

@@ -33,7 +33,7 @@ const EXTENSIONS = new Map(
   }),
 );
 
-/** Writes outputs that are not text into one directory, which it creates for the first of them. */
+/** Writes outputs that are not text into one directory. The first output creates the directory. */
 export class OutputFiles {
   readonly kept: KeptFile[] = [];
   readonly #directory: string;

@@ -24,8 +24,8 @@ const ONE_LINE = 88;
 const EMPHASES: Readonly<Record<Emphasis, StyleName>> = { strong: 'bold', code: 'cyan', error: 'red' };
 
 /**
- * Returns the text of an output, without a line break at its end; empty when there is nothing to show. Notebook code
- * can emit anything under any type, so a value that is nested too deep or too large is only named.
+ * Returns the text of an output, without a line break at its end; empty when there is nothing to show. Notebook code can emit
+ * anything under any type. So of a value that is too large or too deeply nested, only the type is shown.
  */
 export function outputText(value: ShownValue, options: ShowOptions): string {
   try {
@@ -62,7 +62,7 @@ function dataText(mimetype: string, data: unknown, options: ShowOptions): string
   return options.keep({ mimetype, bytes: Buffer.from(text) });
 }
 
-/** Returns the words of a page. One that only a browser can show, since scripts make it, is saved. */
+/** Returns the words of a page. A page that scripts draw is saved as a file instead. */
 function pageText(html: string, options: ShowOptions): string {
   const page = (inner: string) => options.keep({ mimetype: 'text/html', bytes: Buffer.from(inner) });
   const words = htmlText(html, htmlparser2, {
@@ -74,7 +74,7 @@ function pageText(html: string, options: ShowOptions): string {
   return words === '' && /<script/i.test(html) ? page(html) : words;
 }
 
-/** Returns the text of one of a cell's outputs: the one that is most informative in a terminal. */
+/** Returns the text of the output of a cell that says most in a terminal. */
 export function bestText(values: readonly ShownValue[], options: ShowOptions): string {
   const best = preferred(values, 'terminal');
   return best === undefined ? '' : outputText(best, options);
@@ -89,7 +89,7 @@ function keepDataUrl(url: string, { keep }: ShowOptions, mimetype?: string): str
   return keep({ mimetype: mimetype ?? own, bytes });
 }
 
-/** Decodes percent signs that are followed by two digits. Everything else stands for itself. */
+/** Decodes percent signs with two hexadecimal digits. Everything else is unchanged. */
 function percentDecoded(content: string): Buffer {
   const bytes = Buffer.from(content).toString('latin1');
   const decoded = bytes.replace(/%([0-9a-f]{2})/gi, (_, digits: string) =>
@@ -98,7 +98,7 @@ function percentDecoded(content: string): Buffer {
   return Buffer.from(decoded, 'latin1');
 }
 
-/** An integer beyond 2^53 among the leaves, which JSON.stringify can only write as text. */
+/** A leaf with an integer beyond 2^53, which JSON.stringify can only write as text. */
 const BIG_INTEGER = /"\\u0001(-?\d+)"/g;
 
 /** Returns one of marimo's trees as text. Its leaves are written as `mimetype:data`. */

@@ -1,7 +1,7 @@
 /**
- * HTML of an output as a part of a page. The policy of the page forbids scripts and requests. Everything dangerous that
- * the policy cannot forbid is left out here: elements that lead the reader elsewhere by themselves, and unclosed
- * markup, which would swallow the rest of the page.
+ * HTML of an output as a part of a page. The policy of the page forbids scripts and requests. Dangerous parts that the policy
+ * cannot forbid are left out here: elements that navigate by themselves, and unclosed markup, which would swallow the rest of the
+ * page.
  */
 import { DomUtils, parseDocument } from 'htmlparser2';
 
@@ -17,9 +17,9 @@ const LEFT_OUT = new Set(
     ' ',
   ),
 );
-/** Elements that a page has once: their content is taken in their place. */
+/** Elements that a page has only once. They are replaced by their content. */
 const UNWRAPPED = new Set(['html', 'head', 'body']);
-/** Elements in each other beyond which nothing is read, since each takes some of the stack. */
+/** The deepest nesting that is read, because each level takes some of the stack. */
 const MAX_DEPTH = 200;
 
 /**
@@ -77,7 +77,7 @@ function isKept(name: string, value: string): boolean {
   );
 }
 
-/** Within a drawing, browsers read the content of `style` as markup. In CSS an escaped `<` means the same. */
+/** Within an SVG drawing, browsers read the content of `style` as markup. So `<` is escaped; in CSS, an escaped `<` means the same. */
 function escapeMarkup(text: Node): void {
   if (DomUtils.isText(text)) text.data = text.data.replaceAll('<', '\\3c ');
 }

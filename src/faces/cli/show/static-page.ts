@@ -1,6 +1,6 @@
 /**
- * An executed notebook as one HTML file that needs no other file and runs nothing. Its policy forbids scripts and requests, and
- * parts of outputs that could act in spite of the policy are left out, so every such file is safe to open.
+ * An executed notebook as one HTML file that needs no other file and runs nothing. Its policy forbids scripts and requests. Parts
+ * of outputs that could act in spite of the policy are left out. So every such file is safe to open.
  */
 
 import { errorsText } from '#src/contract/outputs/error-text.ts';
@@ -20,10 +20,10 @@ math{font-size:1.1em}td,th{border:1px solid #d9d9e0;padding:.2rem .6rem;text-ali
 const POLICY =
   "default-src 'none'; img-src data:; media-src data:; font-src data:; style-src 'unsafe-inline'; form-action 'none'";
 
-/** A page, and the parts of the notebook that it does not have. */
+/** A page, and the outputs of the notebook that are missing from the page. */
 export interface StaticPage {
   readonly html: string;
-  /** Outputs that need scripts, of which only the text is on the page. */
+  /** Outputs that need scripts. Only their text is on the page. */
   readonly missing: readonly MissingOutput[];
 }
 
@@ -35,7 +35,7 @@ export interface MissingOutput {
 
 /** How a page is made. */
 export interface PageOptions {
-  /** Resolves with the bytes of an output that is kept apart. */
+  /** Resolves with the bytes of an asset. */
   readonly asset: (assetId: string) => Promise<Uint8Array>;
   /** Whether the page has outputs only. */
   readonly hidesCode?: boolean | undefined;
@@ -99,7 +99,7 @@ ${error}${sections.join('\n')}
   return { html, missing };
 }
 
-/** Joins consecutive texts of one channel, so that a progress bar finds the line that it overwrites. */
+/** Joins consecutive texts of one channel, so that text of a progress bar can overwrite its line. */
 function joined(console: readonly Output[]): Output[] {
   const joint: Output[] = [];
   for (const output of console) {
@@ -120,7 +120,7 @@ function joined(console: readonly Output[]): Output[] {
 /** Plots of bokeh, for people. */
 export const PLOT_OF_BOKEH = 'a plot of bokeh';
 
-/** Elements of marimo and of others that draw by scripts, and their names for people. */
+/** Patterns of outputs that scripts draw, with their names for people. */
 const DRAWN_BY_SCRIPTS: readonly (readonly [RegExp, string])[] = [
   [/<marimo-plotly|plotly\.js|Plotly\.newPlot/i, 'a chart of plotly'],
   [/<marimo-vega|vega-?lite|vegaEmbed/i, 'a chart of altair'],
@@ -130,7 +130,10 @@ const DRAWN_BY_SCRIPTS: readonly (readonly [RegExp, string])[] = [
   [/(?:<|&lt;)script/i, 'a part that needs scripts'],
 ];
 
-/** Returns the part of an output that only scripts can show, also within a frame; undefined when the output needs no scripts. */
+/**
+ * Returns the name of the part of an output that only scripts can show, even within a frame; undefined when the output needs no
+ * scripts.
+ */
 function drawnByScripts(mimetype: string, content: unknown): string | undefined {
   if (/^application\/vnd\.vega/.test(mimetype)) return 'a chart of altair';
   if (
@@ -145,7 +148,7 @@ function drawnByScripts(mimetype: string, content: unknown): string | undefined 
 /** The place of an output in the page. */
 interface OutputPlace {
   readonly asset: PageOptions['asset'];
-  /** Gets the kind of an output that cannot be shown. */
+  /** Collects the kinds of outputs that cannot be shown. */
   readonly lost: Set<string>;
   /** The picture to show in place of an output that needs scripts. */
   readonly picture: StaticPicture | undefined;

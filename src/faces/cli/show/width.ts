@@ -14,8 +14,7 @@ export function widthOf(line: string): number {
 }
 
 /**
- * Returns the line, cut to at most `columns`, with an ellipsis in place of the rest. Only for text without escape
- * sequences.
+ * Returns the line, cut to at most `columns`, with an ellipsis in place of the rest. The text must have no escape sequences.
  */
 export function cutTo(line: string, columns: number): string {
   if (widthOf(line) <= columns) return line;

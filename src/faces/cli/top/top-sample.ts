@@ -16,7 +16,7 @@ export interface TopWorker extends WorkerState {
 export interface TopSample extends Omit<ServerState, 'kernels' | 'workers'> {
   /** Processor time of the server's process; 1 is one whole processor. */
   readonly cpuShare: number;
-  /** The share of time in which the event loop was busy; with several workers, that of the busiest one. */
+  /** The share of time in which the event loop was busy. With several workers, the share of the busiest worker. */
   readonly busyShare: number;
   /** The workers of a server of several workers. */
   readonly workers?: readonly TopWorker[];
@@ -24,7 +24,7 @@ export interface TopSample extends Omit<ServerState, 'kernels' | 'workers'> {
   readonly kernels: readonly TopKernel[];
 }
 
-/** Returns the sample of the time between two states. `now` is the later state. */
+/** Returns the sample for the time between two states of the server. `now` is the later state. */
 export function topSample(before: ServerState, now: ServerState): TopSample {
   const seconds = Math.max(0.001, (Date.parse(now.sampledAt) - Date.parse(before.sampledAt)) / 1000);
   const share = (later: number, earlier: number) => Math.max(0, (later - earlier) / seconds);

@@ -12,7 +12,7 @@ export interface TopSpace {
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 
-/** Returns the lines that show a sample, each cut to the width, and no more than there is room for. */
+/** Returns the lines that show a sample: cut to the width of the terminal, and no more than its rows. */
 export function topLines(sample: TopSample, { columns, rows }: TopSpace, style: Style): string[] {
   const head = headLines(sample);
   const room = Math.max(0, rows - head.length - 2);
