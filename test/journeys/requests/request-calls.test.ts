@@ -25,6 +25,8 @@ const MAX_CALLS_OF_AN_ENVIRONMENT = 175;
 const MAX_CALLS_OF_A_CODE_CALL = 1_020;
 const MAX_CALLS_OF_A_CANCELLED_RUN = 1_900;
 const MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED = 375;
+/** From the request until a follower of the session has its last event. The least is 1,320 here: see the calls of a code call. */
+const MAX_CALLS_OF_A_RUN = 1_340;
 const MAX_CALLS_OF_AN_EDIT_OF_A_PAGE = 392;
 
 const server = await startServer(test);
@@ -70,6 +72,7 @@ test('the decisions about requests name the present budgets', () => {
   assert.ok(text.includes(` ${MAX_CALLS_OF_A_GET} for a GET of a notebook`));
   assert.ok(text.includes(` ${MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED} for an execution until its 202`));
   assert.ok(text.includes(` ${MAX_CALLS_OF_AN_EDIT_OF_A_PAGE} for an edit of a page`));
+  assert.ok(text.includes(` ${MAX_CALLS_OF_A_RUN} for a whole run`));
 });
 
 test('a GET of a notebook stays within its budget of calls', async (t) => {
@@ -118,6 +121,21 @@ test('an execution stays within its budget of calls until it is accepted', async
   });
   t.diagnostic(`${total(counts)} calls of ${counts.size} functions`);
   assertWithin(counts, MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED);
+});
+
+test('a whole run stays within its budget of calls until a follower has its last event', async (t) => {
+  const notebook = await openNotebook(server, { a: '1 + 1' });
+  await using events = await notebook.events();
+  const path = `/api/v3/notebook-sessions/${notebook.id}/executions`;
+  const run = async () => {
+    const ended = events.next(({ type, data }) => type === 'run-status' && data.status === 'completed');
+    assert.equal(await send('POST', path, { type: 'cells', cells: [{ cellId: 'a' }] }), 202);
+    await ended;
+  };
+  for (let i = 0; i < 10; i++) await run();
+  const counts = await countCalls(run, MAX_CALLS_OF_A_RUN);
+  t.diagnostic(`${total(counts)} calls of ${counts.size} functions`);
+  assertWithin(counts, MAX_CALLS_OF_A_RUN);
 });
 
 test('an edit of a page stays within its budget of calls', async (t) => {
