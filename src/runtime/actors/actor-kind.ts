@@ -61,6 +61,8 @@ export class ActorKind<Machine extends AnyStateMachine> {
   /** See `LiveActor.isPassing`. */
   readonly #isPassing: boolean;
   readonly #initialStates: InitialStates<Machine>;
+  /** The event of the last transition. The subscriber of its actor is called directly after the transition. */
+  #lastEvent = '';
   readonly inspector: ActorInspector<Machine>;
   /** The name under which the store lists actors of this process; undefined in a server of one process. */
   readonly owner: string | undefined;
@@ -74,7 +76,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   ) {
     this.#metrics = metrics;
     this.#transitions = metrics.transitions.of(definition.kind);
-    this.#definition = definition;
+    this.#definition = { ...definition, machine: this.#noting(definition.machine) };
     this.#store = store;
     this.#isPassing = definition.isShared === true;
     this.#initialStates = new InitialStates(definition.machine);
@@ -278,9 +280,8 @@ export class ActorKind<Machine extends AnyStateMachine> {
   ): OwnActor<Machine> {
     const isNew = stored === undefined && this.#definition.hasNewIds === true;
     const trail = (isNew ? undefined : this.#live.remembered.take(address)?.trail) ?? new Trail();
-    const { watch } = this.#live;
     const key = keyOf(address);
-    const beginnings = { address, from, times, stored, trail, isPassing: this.#isPassing, watch };
+    const beginnings = { address, from, times, stored, trail, isPassing: this.#isPassing };
     const actor = ownActor(this.#definition, beginnings, (ended) => {
       if (this.#inMemory.get(key) === ended) this.#inMemory.delete(key);
     });
@@ -290,24 +291,46 @@ export class ActorKind<Machine extends AnyStateMachine> {
     ref.on('*', (notice: EmittedFrom<Machine>) =>
       this.#notices.publish(address, notice, this.#live.committedWith(actor)),
     );
-    const onError = (error: unknown) => this.#bury(actor, error);
-    const starting = ref.subscribe({ error: onError });
+    let hasBegun = false;
+    ref.subscribe({
+      next: ({ value }: AnyMachineSnapshot) => {
+        if (hasBegun) this.#moved(actor, value);
+        else trail.begin(value); // `start` announces the initial state, which is not a transition
+        hasBegun = true;
+      },
+      error: (error: unknown) => this.#bury(actor, error),
+    });
     this.#inMemory.set(key, actor);
     this.#live.place(actor);
     ref.start();
-    starting.unsubscribe();
-    const { status, error } = actor.ref.getSnapshot();
+    const { status, error } = ref.getSnapshot();
     if (status === 'error') throw error;
+    const { watch } = this.#live;
     if (watch.isWatched && status === 'active') watch.tell({ type: 'moved', actor, from: undefined });
-    // Subscribed after `start`, which announces the initial state: restoring an actor is not a transition.
-    ref.subscribe({
-      next: () => {
-        this.#transitions.add();
-        this.#live.noteMove(actor);
-      },
-      error: onError,
-    });
     return actor;
+  }
+
+  /** Notes that the actor has taken the event of the last transition, and is in the state `value` now. */
+  #moved(actor: OwnActor<Machine>, value: unknown): void {
+    this.#transitions.add();
+    this.#live.noteMove(actor);
+    const event = this.#lastEvent;
+    const from = actor.trail.move(event, value);
+    const { watch } = this.#live;
+    if (watch.isWatched) watch.tell({ type: 'moved', actor, event, from });
+  }
+
+  /**
+   * Returns the chart in a form that notes the event of each transition, because subscribers of an actor get only its state. With the
+   * option `inspect`, XState would call us for each step and action, too, and for each event of a child.
+   */
+  #noting<Chart extends Machine>(machine: Chart): Chart {
+    const transition: AnyStateMachine['transition'] = (snapshot, event, scope) => {
+      const after = machine.transition(snapshot, event, scope);
+      this.#lastEvent = event.type;
+      return after;
+    };
+    return Object.create(machine, { transition: { value: transition } });
   }
 
   #bury(actor: OwnActor<Machine>, error: unknown): void {

@@ -9,7 +9,6 @@ import {
 } from 'xstate';
 import type { ActorSnapshot } from '#storage/records/actor-snapshots.ts';
 import type { ActorDefinition } from './actor-definition.ts';
-import type { ActorWatch } from './actor-watch.ts';
 import type { Address } from './address.ts';
 import type { ShownContext } from './inspected-actor.ts';
 import type { LiveActor } from './live-actors.ts';
@@ -29,39 +28,16 @@ interface Beginnings<Machine extends AnyStateMachine> {
   readonly stored: StoredForm | undefined;
   readonly trail: Trail;
   readonly isPassing: boolean;
-  /** Receives the events that the actor takes. */
-  readonly watch: ActorWatch;
 }
 
 /** Returns an actor that is not started yet. `forget` is called when it leaves memory. */
 export function ownActor<Machine extends AnyStateMachine>(
   definition: ActorDefinition<Machine>,
-  {
-    address,
-    from,
-    times: { createdAt, updatedAt, revision },
-    stored,
-    trail,
-    isPassing,
-    watch,
-  }: Beginnings<Machine>,
+  { address, from, times: { createdAt, updatedAt, revision }, stored, trail, isPassing }: Beginnings<Machine>,
   forget: (actor: OwnActor<Machine>) => void,
 ): OwnActor<Machine> {
   const { machine, machineVersion } = definition;
-  const ref = new Actor<Machine>(machine, {
-    ...from,
-    // Only `inspect` also reports the events that children and timers send.
-    inspect: (inspected) => {
-      if (inspected.type !== '@xstate.snapshot' || inspected.actorRef !== ref) return;
-      const { type } = inspected.event;
-      const { value }: AnyMachineSnapshot = ref.getSnapshot();
-      if (type === 'xstate.init') return trail.begin(value);
-      // XState sends this when the actor leaves memory, which is not a move.
-      if (type === 'xstate.stop') return;
-      const from = trail.move(type, value);
-      if (watch.isWatched) watch.tell({ type: 'moved', actor, event: type, from });
-    },
-  });
+  const ref = new Actor<Machine>(machine, from);
   const snapshot = (): AnyMachineSnapshot => ref.getSnapshot();
   const actor: OwnActor<Machine> = {
     address,
