@@ -7,13 +7,14 @@ import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
 import type { FrontEndFiles } from '#src/notebook/pages/front-end-files.ts';
 import type { NotebookPages } from '#src/notebook/pages/notebook-pages.ts';
+import type { PageAnswer } from '#src/notebook/pages/page-requests.ts';
 import type { NotebookSessions } from '#src/notebook/sessions/notebook-sessions.ts';
 import type { AuditedChange } from '#src/people/audit/audit-trail.ts';
 import { isSecureOrigin, publicOriginOf } from '../edge/origin.ts';
 import { auditContextOf } from '../handlers/audited-routes.ts';
 import { pageHandling } from '../page-files.ts';
 import { attachment } from '../reply/content-headers.ts';
-import { created, encodedJson, json, raw, sharedDocument, stream } from '../reply/reply.ts';
+import { created, encodedJson, json, type Reply, raw, sharedDocument, stream } from '../reply/reply.ts';
 import { type AnyRouteRequest, defineRoute, PAGE_COOKIE, type Route } from '../route.ts';
 import type { BrowserRoutesContext } from './browser-routes-context.ts';
 import { PAGE_POLICY } from './console.ts';
@@ -290,7 +291,8 @@ interface FromPage extends Pick<AnyRouteRequest, 'remoteAddress' | 'requestId'> 
   readonly body: unknown;
 }
 
-async function answer(
+/** Carries out a request of the page, in this turn unless it has to wait for something. */
+function answer(
   { pages, sessions, frontEnd, publicUrl, audit }: NotebookPageRoutesOptions & BrowserRoutesContext,
   method: 'GET' | 'POST',
   request: FromPage,
@@ -304,7 +306,15 @@ async function answer(
   };
   const note = (...changes: readonly AuditedChange[]) => audit.note(auditContextOf(request), ...changes);
   const sent = { principal, notebookId, path: `api/${path}`, method, pageId, body, assetUrl, note };
-  const result = await sessions.whenReadable(principal.workspaceId, notebookId, () => pages.answer(sent));
+  const answered = sessions.whenReadable(principal.workspaceId, notebookId, () => pages.answer(sent));
+  return answered instanceof Promise ? answered.then(replyOf) : replyOf(answered);
+}
+
+/** marimo's answer to most requests of its page. */
+const SUCCESS = encodedJson('{"success":true}', 200, READABLE);
+
+function replyOf(result: PageAnswer): Reply {
+  if (result === 'success') return SUCCESS;
   if ('file' in result) {
     const { format, file } = result;
     const disposition = { 'content-disposition': attachment(file.name) };

@@ -278,6 +278,10 @@ export class PageHub implements NotebookFollower {
    */
   change(caller: PageCaller, changes: readonly DocumentChange[]): void {
     this.#change(caller, changes);
+    if (this.#work.isIdle) {
+      this.#left(); // the request may have come from a page without a stream
+      return;
+    }
     for (const codes of this.#work.takeCodesOfNewCells()) this.#write(codes);
     this.#work.wake(); // a run may wait for a cell that was just created
   }

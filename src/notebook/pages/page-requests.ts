@@ -52,8 +52,9 @@ export interface PageContext {
   readonly exportAs: (request: Omit<ExportRequest, 'assetUrl'>) => Promise<NotebookFile>;
 }
 
-/** The answer to a request: JSON, text, or the notebook as a file. */
+/** The answer to a request: JSON, text, or the notebook as a file. `success`: a result, if any, is a message on the page's stream. */
 export type PageAnswer =
+  | 'success'
   | { readonly json: unknown }
   | { readonly text: string }
   | { readonly file: NotebookFile; readonly format: WritableFormat };
@@ -66,7 +67,7 @@ export interface PageOperation {
   readonly handle: (context: PageContext, body: Body) => PageAnswer | Promise<PageAnswer>;
 }
 
-const SUCCESS: PageAnswer = { json: { success: true } };
+const SUCCESS: PageAnswer = 'success';
 const MAX_CHANGES = 10_000;
 /** How many cells the changes of one request may name together: those of a whole notebook, and their order. */
 const MAX_NAMED_CELLS = 2 * MAX_CELLS;

@@ -135,7 +135,7 @@ export class NotebookSessions {
   }
 
   /** Prepares a session, and then returns the result of `use`, which uses the session. */
-  whenReadable<T>(workspaceId: WorkspaceId, sessionId: string, use: () => T): T | Promise<T> {
+  whenReadable<T>(workspaceId: WorkspaceId, sessionId: string, use: () => T | Promise<T>): T | Promise<T> {
     const prepared = this.prepare(workspaceId, sessionId);
     return prepared === undefined ? use() : prepared.then(use);
   }
