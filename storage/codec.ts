@@ -23,6 +23,17 @@ export function defineRecord<T>(
   return upgrade === undefined ? { name, version } : { name, version, upgrade };
 }
 
+/** A kind of record that has only a key: its existence is what it says. All its records are the same bytes. */
+export interface MarkKind extends RecordKind<null> {
+  readonly bytes: Uint8Array;
+}
+
+/** Declares a kind of record without a value. */
+export function defineMark(name: string): MarkKind {
+  const kind = defineRecord<null>(name, 1);
+  return { ...kind, bytes: encodeRecord(kind, null) };
+}
+
 /** The first byte of a record with a checksum. No MessagePack begins with it. */
 const CHECKED = 0xc1;
 const HEAD_BYTES = 5;

@@ -9,7 +9,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { invariant } from '#src/base/errors/invariant.ts';
-import { defineRecord } from './codec.ts';
+import { defineMark } from './codec.ts';
 import { SYSTEM } from './keys.ts';
 import type { Store } from './store.ts';
 import type { Transaction } from './transaction.ts';
@@ -21,7 +21,7 @@ import type { Transaction } from './transaction.ts';
 export const WORKSPACE_ITSELF = '*';
 
 /** A thing being removed. Key: SYSTEM, workspace id, notebook or conversation id (or `WORKSPACE_ITSELF`), kind, id. */
-export const removalRecords = defineRecord<null>('removal', 1);
+export const removalRecords = defineMark('removal');
 
 /** A thing to remove: its kind, its key, and the notebook or conversation to which it belongs; undefined means the workspace. */
 export interface Removal {
@@ -94,7 +94,7 @@ export class Removals implements Disposable {
    * commit.
    */
   add(tx: Transaction, removal: Removal): void {
-    tx.put(removalRecords, null, ...keyOf(removal));
+    tx.mark(removalRecords, ...keyOf(removal));
     if (this.#noted.length < MAX_NOTED) this.#noted.push(removal);
     else this.#hasToRead = true;
     this.#begin();

@@ -1,5 +1,5 @@
 import { invariant } from '#src/base/errors/invariant.ts';
-import { decodeRecord, type EncodedRecord, encodeRecord, type RecordKind } from './codec.ts';
+import { decodeRecord, type EncodedRecord, encodeRecord, type MarkKind, type RecordKind } from './codec.ts';
 import type { PendingWrite } from './commit-queue.ts';
 import { keyText, type StoreKey, writableKeyText } from './keys.ts';
 
@@ -7,6 +7,8 @@ import { keyText, type StoreKey, writableKeyText } from './keys.ts';
 export interface Transaction {
   get<T>(kind: RecordKind<T>, partition: string, ...ids: string[]): T | undefined;
   put<T>(kind: RecordKind<T>, value: T, partition: string, ...ids: string[]): void;
+  /** Puts a record that has no value, such as a place in an index. */
+  mark(kind: MarkKind, partition: string, ...ids: string[]): void;
   /** Puts a record that `encodeRecord` has made. */
   putEncoded(record: EncodedRecord<unknown>, partition: string, ...ids: string[]): void;
   remove(kind: RecordKind<unknown>, partition: string, ...ids: string[]): void;
@@ -51,6 +53,11 @@ export class StagedTransaction implements Transaction {
   put<T>(kind: RecordKind<T>, value: T, partition: string, ...ids: string[]): void {
     const key: StoreKey = [partition, kind.name, ...ids];
     this.#writes.set(writableKeyText(key), { key, bytes: encodeRecord(kind, value) });
+  }
+
+  mark({ name, bytes }: MarkKind, partition: string, ...ids: string[]): void {
+    const key: StoreKey = [partition, name, ...ids];
+    this.#writes.set(writableKeyText(key), { key, bytes });
   }
 
   putEncoded({ kind, bytes }: EncodedRecord<unknown>, partition: string, ...ids: string[]): void {

@@ -284,7 +284,7 @@ export class AgentSessions {
     this.#context.store.write((tx) => {
       tx.put(conversationRecords, record, workspaceId, sessionId);
       if (before === undefined)
-        tx.put(conversationPlaces, null, workspaceId, placeOf(record.createdAt, sessionId));
+        tx.mark(conversationPlaces, workspaceId, placeOf(record.createdAt, sessionId));
     });
   }
 

@@ -6,7 +6,7 @@
  * and converts no record twice. Commits are large, because each of them waits for the disk, and
  * bounded, because each of them is held in memory as a whole.
  */
-import { defineRecord, encodeRecord, type RecordKind } from '../codec.ts';
+import { defineRecord, encodeRecord, type MarkKind, type RecordKind } from '../codec.ts';
 import { SYSTEM } from '../keys.ts';
 import { userWorkspaces } from '../records/identity.ts';
 import type { Store } from '../store.ts';
@@ -236,6 +236,11 @@ class MeasuredTransaction implements Transaction {
 
   put<T>(kind: RecordKind<T>, value: T, partition: string, ...ids: string[]): void {
     this.putEncoded({ kind, bytes: encodeRecord(kind, value) }, partition, ...ids);
+  }
+
+  mark(kind: MarkKind, partition: string, ...ids: string[]): void {
+    this.bytes += kind.bytes.byteLength;
+    this.#inner.mark(kind, partition, ...ids);
   }
 
   putEncoded(record: Parameters<Transaction['putEncoded']>[0], partition: string, ...ids: string[]): void {

@@ -6,6 +6,6 @@ import { type Pass, passOver, workspacesOf } from './conversion.ts';
 export function* indexEndedRuns(store: Store): Generator<Pass<unknown>> {
   for (const workspaceId of workspacesOf(store))
     yield passOver(runIndex, workspaceId, [], (tx, { kind, sessionId, status }, [id = '']) => {
-      if (status !== 'running') tx.put(endedRuns, null, workspaceId, kind, sessionId, status, id);
+      if (status !== 'running') tx.mark(endedRuns, workspaceId, kind, sessionId, status, id);
     });
 }

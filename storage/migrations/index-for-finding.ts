@@ -21,22 +21,22 @@ export function* indexForFinding(store: Store): Generator<Pass<unknown>> {
   for (const workspaceId of workspacesOf(store)) {
     yield passOver(actorSnapshots, workspaceId, ['environment'], (tx, value, [, id = '']) => {
       const isClosed = value.value === 'closed';
-      if (!isClosed) tx.put(openEnvironments, null, workspaceId, id);
+      if (!isClosed) tx.mark(openEnvironments, workspaceId, id);
     });
     yield passOver(actorSnapshots, workspaceId, ['notebook-session'], (tx, value, [, id = '']) => {
       const { openedAt } = memberOf(value.context);
       if (typeof openedAt !== 'string') return;
       const place = timeText(Date.parse(openedAt)) + id;
-      tx.put(sessionPlaces, null, workspaceId, place);
-      if (value.value !== 'closed') tx.put(openSessionPlaces, null, workspaceId, place);
+      tx.mark(sessionPlaces, workspaceId, place);
+      if (value.value !== 'closed') tx.mark(openSessionPlaces, workspaceId, place);
     });
     yield passOver(runRecords, workspaceId, [], (tx, value, [id = '']) => {
       const { sessionId, status, kind = 'notebook' } = value;
       const createdAt = String(jsonOf(value.document).createdAt);
       const environmentId = environmentOf(tx, workspaceId, kind, sessionId, createdAt);
       tx.put(runIndex, { kind, sessionId, environmentId, status, createdAt }, workspaceId, id);
-      tx.put(statusRuns, null, workspaceId, status, id);
-      if (environmentId !== null) tx.put(environmentRuns, null, workspaceId, environmentId, id);
+      tx.mark(statusRuns, workspaceId, status, id);
+      if (environmentId !== null) tx.mark(environmentRuns, workspaceId, environmentId, id);
     });
     yield passOver(oldNotebooks, workspaceId, [], (tx, { updatedAt, document }, [id = '']) => {
       const notebook = jsonOf(document);

@@ -19,8 +19,8 @@ export function* indexUsersAndEnds(store: Store): Generator<Pass<unknown>> {
       const run = JSON.parse(Buffer.from(document).toString('utf8')) as Essentials;
       const createdBy = textOf(run.createdBy);
       const finishedAt = textOf(run.finishedAt);
-      if (createdBy !== undefined) tx.put(userRuns, null, workspaceId, createdBy, id);
-      if (finishedAt !== undefined) tx.put(endPlaces, null, workspaceId, placeOf(finishedAt, id));
+      if (createdBy !== undefined) tx.mark(userRuns, workspaceId, createdBy, id);
+      if (finishedAt !== undefined) tx.mark(endPlaces, workspaceId, placeOf(finishedAt, id));
       const members = { ...(createdBy && { createdBy }), ...(finishedAt && { finishedAt }) };
       tx.put(runIndex, { ...entry, ...members }, workspaceId, id);
     });

@@ -122,6 +122,6 @@ const convertRemovals: Pass<unknown> = {
     // The assets of a run that is deleted are removed already.
     if (home === undefined) return;
     const owner = kind === 'workspace' ? WORKSPACE_ITSELF : home;
-    tx.put(removalRecords, null, SYSTEM, workspaceId, owner, kind, id);
+    tx.mark(removalRecords, SYSTEM, workspaceId, owner, kind, id);
   },
 };

@@ -8,6 +8,6 @@ import { type Pass, passOver, workspacesOf } from './conversion.ts';
 export function* placeConversations(store: Store): Generator<Pass<unknown>> {
   for (const workspaceId of workspacesOf(store))
     yield passOver(conversationRecords, workspaceId, [], (tx, { createdAt }, [id = '']) =>
-      tx.put(conversationPlaces, null, workspaceId, placeOf(createdAt, id)),
+      tx.mark(conversationPlaces, workspaceId, placeOf(createdAt, id)),
     );
 }

@@ -1,4 +1,4 @@
-import { defineRecord } from '../codec.ts';
+import { defineMark, defineRecord } from '../codec.ts';
 
 /** A conversation, open or not. Its history is in its entries. */
 export interface ConversationRecord {
@@ -28,7 +28,7 @@ export const conversationRecords = defineRecord<ConversationRecord>('conversatio
  * The conversations of a workspace by their creation time. The time cannot be read from the id,
  * because that may be the id of a notebook. Key: workspace id, place (`places.ts`).
  */
-export const conversationPlaces = defineRecord<null>('conversation-place', 1);
+export const conversationPlaces = defineMark('conversation-place');
 
 /**
  * One entry of a conversation. It is stored in the form in which it is served, together with data for the provider of

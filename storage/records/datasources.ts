@@ -1,5 +1,5 @@
 import type { Datasource } from '#src/contract/wire/datasource.ts';
-import { defineRecord } from '../codec.ts';
+import { defineMark, defineRecord } from '../codec.ts';
 
 /** The metadata of a datasource: everything but its connection. Key: workspace id, slug. */
 export type DatasourceRecord = Omit<Datasource, 'configured' | 'warnings'>;
@@ -23,7 +23,7 @@ export const sealedConnections = defineRecord<SealedConnection>('sealed-connecti
  * The connections that a key of the keyring encrypts. An entry is written together with its
  * connection. Key: SYSTEM, key id, workspace id, slug, revision.
  */
-export const sealedBy = defineRecord<null>('sealed-by', 1);
+export const sealedBy = defineMark('sealed-by');
 
 /** A known text encrypted with a key of the keyring, which shows whether a keyring is the right one. Key: SYSTEM, key id. */
 export interface KeyCheck {

@@ -1,4 +1,4 @@
-import { defineRecord } from '../codec.ts';
+import { defineMark, defineRecord } from '../codec.ts';
 
 /** The first reply to a request with an idempotency key, stored so that a retry gets it again. */
 export interface IdempotencyRecord {
@@ -35,4 +35,4 @@ export interface IdempotencyClaim {
 export const idempotencyClaims = defineRecord<IdempotencyClaim>('receipt-claim', 1);
 
 /** The expiry of each record and each claim. Key: SYSTEM, time of expiry (fixed width), workspace id, digest. */
-export const idempotencyExpiries = defineRecord<null>('receipt-expiry', 1);
+export const idempotencyExpiries = defineMark('receipt-expiry');

@@ -1,5 +1,5 @@
 import type { Member, Scope } from '#src/contract/wire/identity.ts';
-import { defineRecord } from '../codec.ts';
+import { defineMark, defineRecord } from '../codec.ts';
 import type { Store } from '../store.ts';
 
 export interface WorkspaceRecord {
@@ -36,7 +36,7 @@ export type MemberRecord = Omit<Member, 'userId'>;
 export const memberRecords = defineRecord<MemberRecord>('member', 1);
 
 /** Index of the workspaces of a user. Key: SYSTEM, user id, workspace id. */
-export const userWorkspaces = defineRecord<null>('user-workspace', 1);
+export const userWorkspaces = defineMark('user-workspace');
 
 /** An access token. The token itself is not stored, only its hash. */
 export interface AccessTokenRecord {
@@ -71,13 +71,13 @@ export const accessTokenRecords = defineRecord<AccessTokenRecord>('access-token'
 export const tokenHashes = defineRecord<string>('access-token-hash', 1);
 
 /** Index of the tokens that are bound to a workspace. Key: workspace id, token id. */
-export const workspaceTokens = defineRecord<null>('workspace-token', 1);
+export const workspaceTokens = defineMark('workspace-token');
 
 /** Index of a user's tokens that are not bound to a workspace. Key: SYSTEM, user id, token id. */
-export const userTokens = defineRecord<null>('user-token', 1);
+export const userTokens = defineMark('user-token');
 
 /** Index of a user's sessions in browsers. Key: SYSTEM, user id, token id. */
-export const userSessions = defineRecord<null>('user-session', 1);
+export const userSessions = defineMark('user-session');
 
 /** When a session in a browser was last used. Any worker that notices a use writes it. Key: SYSTEM, token id. */
 export const sessionUses = defineRecord<{ readonly usedAtMs: number }>('user-session-use', 1);

@@ -1,4 +1,4 @@
-import { defineRecord } from '../codec.ts';
+import { defineMark, defineRecord } from '../codec.ts';
 
 /** A run, stored in the form in which it is served. */
 export interface RunRecord {
@@ -28,10 +28,10 @@ export const runRecords = defineRecord<RunRecord>('run', 1);
 export const runSummaries = defineRecord<Uint8Array>('run-summary', 1);
 
 /** Index of the executions of one notebook session, oldest first. Key: workspace id, session id, run id. */
-export const sessionRuns = defineRecord<null>('session-run', 1);
+export const sessionRuns = defineMark('session-run');
 
 /** Index of the prompts of one conversation, oldest first. Key: workspace id, conversation id, run id. */
-export const agentRuns = defineRecord<null>('agent-run', 1);
+export const agentRuns = defineMark('agent-run');
 
 /** The members by which the lists of a workspace are filtered, so that only the runs on a page are read. */
 export interface RunIndexEntry {
@@ -53,22 +53,22 @@ export interface RunIndexEntry {
 export const runIndex = defineRecord<RunIndexEntry>('run-index', 1);
 
 /** Index of the runs with one status, oldest first. Key: workspace id, status, run id. */
-export const statusRuns = defineRecord<null>('status-run', 1);
+export const statusRuns = defineMark('status-run');
 
 /**
  * Index of the ended runs of a session by status, oldest first. Only few runs are in progress, so
  * that `statusRuns` suffices for those. Key: workspace id, kind of run, session id, status, run id.
  */
-export const endedRuns = defineRecord<null>('ended-run', 1);
+export const endedRuns = defineMark('ended-run');
 
 /** Index of the runs in one environment, oldest first. Key: workspace id, environment id, run id. */
-export const environmentRuns = defineRecord<null>('environment-run', 1);
+export const environmentRuns = defineMark('environment-run');
 
 /** Index of the runs that a user has submitted, oldest first. Key: workspace id, user id, run id. */
-export const userRuns = defineRecord<null>('user-run', 1);
+export const userRuns = defineMark('user-run');
 
 /** Index of the ended runs of a workspace, in the order of their ends. Key: workspace id, place (`places.ts`). */
-export const endPlaces = defineRecord<null>('run-end', 1);
+export const endPlaces = defineMark('run-end');
 
 /**
  * The newest run of a session whose output was deleted because of its age; the outputs of all older runs of that kind are already

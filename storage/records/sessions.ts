@@ -1,17 +1,17 @@
 import { timeText } from '#src/base/ids.ts';
-import { defineRecord } from '../codec.ts';
+import { defineMark, defineRecord } from '../codec.ts';
 
 /**
  * Indexes of notebook sessions by the time at which they were last opened, oldest first. `place` is that time (fixed width)
  * and the session's id. A session is opened in a shared turn, in its home. Key: workspace id, place.
  */
-export const sessionPlaces = defineRecord<null>('session-place', 1);
+export const sessionPlaces = defineMark('session-place');
 
 /** The same index as `sessionPlaces`, but only of the sessions that are not closed. */
-export const openSessionPlaces = defineRecord<null>('open-session-place', 1);
+export const openSessionPlaces = defineMark('open-session-place');
 
 /** Index of the environments that are not closed, oldest first. Written in shared turns. Key: workspace id, environment id. */
-export const openEnvironments = defineRecord<null>('open-environment', 1);
+export const openEnvironments = defineMark('open-environment');
 
 /** When an open session ends by itself, and the time of the next check. Times are milliseconds since 1970. */
 export interface SessionEnd {
@@ -37,7 +37,7 @@ export const sessionEnds = defineRecord<SessionEnd>('session-end', 1);
  * Index of `sessionEnds` by time, over all workspaces, so that no session is read before it is due. Key: `SYSTEM`, place: the time
  * (fixed width), the workspace's id and the session's id.
  */
-export const sessionEndPlaces = defineRecord<null>('session-end-place', 1);
+export const sessionEndPlaces = defineMark('session-end-place');
 
 const ENDS_SEPARATOR = ' ';
 

@@ -123,7 +123,7 @@ export const MUTANTS_OF_DATA: readonly Mutant[] = [
     rule: 'rule 1',
     wrong: 'A run that has ended is missing in the list of its session by status.',
     file: 'src/runtime/runs/run-lists.ts',
-    before: '  tx.put(endedRuns, null, workspaceId, entry.kind, entry.sessionId, status, runId);\n',
+    before: '  tx.mark(endedRuns, workspaceId, entry.kind, entry.sessionId, status, runId);\n',
     after: '',
   },
   {

@@ -30,7 +30,7 @@ export function putSealed(
 ): void {
   const sealed = sealConnection(ring, ref, connection);
   tx.put(sealedConnections, sealed, ...keyOf(ref));
-  tx.put(sealedBy, null, SYSTEM, sealed.keyId, ...keyOf(ref));
+  tx.mark(sealedBy, SYSTEM, sealed.keyId, ...keyOf(ref));
 }
 
 /**
@@ -64,7 +64,7 @@ export function reseal(tx: Transaction, ring: Keyring, keyId: string, ref: Seale
   if (sealed === undefined || sealed === DAMAGED || sealed.keyId === ring.active) return;
   tx.put(sealedConnections, resealConnection(ring, ref, sealed), ...keyOf(ref));
   tx.remove(sealedBy, SYSTEM, sealed.keyId, ...keyOf(ref));
-  tx.put(sealedBy, null, SYSTEM, ring.active, ...keyOf(ref));
+  tx.mark(sealedBy, SYSTEM, ring.active, ...keyOf(ref));
 }
 
 /** Returns the unsealed connection. Throws `UnsealError`. */

@@ -98,7 +98,7 @@ export class IdempotencyStore implements Idempotency, Disposable {
     this.#store.write((tx) => {
       if (other !== undefined) removeClaim(tx, other, workspaceId, digest);
       tx.put(idempotencyClaims, claim, workspaceId, digest);
-      tx.put(idempotencyExpiries, null, SYSTEM, timeText(claim.expiresAtMs), workspaceId, digest);
+      tx.mark(idempotencyExpiries, SYSTEM, timeText(claim.expiresAtMs), workspaceId, digest);
     });
     return claim;
   }
@@ -174,7 +174,7 @@ export class IdempotencyStore implements Idempotency, Disposable {
         workspaceId,
         digest,
       );
-      tx.put(idempotencyExpiries, null, SYSTEM, timeText(expiresAtMs), workspaceId, digest);
+      tx.mark(idempotencyExpiries, SYSTEM, timeText(expiresAtMs), workspaceId, digest);
     });
   }
 }

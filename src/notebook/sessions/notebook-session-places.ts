@@ -31,8 +31,8 @@ export class NotebookSessionPlaces {
   open(workspaceId: WorkspaceId, id: string, at: string, before: string | null): void {
     this.#store.write((tx) => {
       if (before !== null) tx.remove(sessionPlaces, workspaceId, placeOf(before, id));
-      tx.put(sessionPlaces, null, workspaceId, placeOf(at, id));
-      tx.put(openSessionPlaces, null, workspaceId, placeOf(at, id));
+      tx.mark(sessionPlaces, workspaceId, placeOf(at, id));
+      tx.mark(openSessionPlaces, workspaceId, placeOf(at, id));
     });
   }
 

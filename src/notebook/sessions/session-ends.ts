@@ -102,7 +102,7 @@ export class SessionEnds {
       if (before !== undefined && before.place !== end.place)
         tx.remove(sessionEndPlaces, SYSTEM, before.place);
       tx.put(sessionEnds, end, workspaceId, id);
-      tx.put(sessionEndPlaces, null, SYSTEM, end.place);
+      tx.mark(sessionEndPlaces, SYSTEM, end.place);
     });
   }
 }

@@ -112,7 +112,7 @@ export class BrowserSignIns {
       };
       tx.put(accessTokenRecords, record, SYSTEM, id);
       tx.put(tokenHashes, id, SYSTEM, hash);
-      tx.put(userSessions, null, SYSTEM, userId, id);
+      tx.mark(userSessions, SYSTEM, userId, id);
       tx.put(sessionUses, { usedAtMs: nowMs }, SYSTEM, id);
     });
     return { id, secret };

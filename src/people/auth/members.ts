@@ -53,7 +53,7 @@ export class Members {
       if (tx.get(userRecords, SYSTEM, userId) === undefined)
         tx.put(userRecords, { createdAt }, SYSTEM, userId);
       tx.put(memberRecords, record, workspaceId, userId);
-      tx.put(userWorkspaces, null, SYSTEM, userId, workspaceId);
+      tx.mark(userWorkspaces, SYSTEM, userId, workspaceId);
       if (role === 'owner') countOwners(tx, workspaceId, 1);
     });
     return { userId, ...record };

@@ -196,8 +196,8 @@ export function putToken(tx: Transaction, { id, ...token }: AccessToken, secret:
   const record: AccessTokenRecord = { hash, ...token };
   tx.put(accessTokenRecords, record, SYSTEM, id);
   tx.put(tokenHashes, id, SYSTEM, hash);
-  if (token.workspaceId === null) tx.put(userTokens, null, SYSTEM, token.userId, id);
-  else tx.put(workspaceTokens, null, token.workspaceId, id);
+  if (token.workspaceId === null) tx.mark(userTokens, SYSTEM, token.userId, id);
+  else tx.mark(workspaceTokens, token.workspaceId, id);
 }
 
 /**

@@ -93,6 +93,6 @@ export interface StoredWorkspace extends Workspace {
 export function putWorkspace(tx: Transaction, { id, name, createdAt, ownerId }: StoredWorkspace): void {
   tx.put(workspaceRecords, { name, createdAt, owners: 1 }, id);
   tx.put(memberRecords, { role: 'owner', name: null, createdAt, updatedAt: createdAt }, id, ownerId);
-  tx.put(userWorkspaces, null, SYSTEM, ownerId, id);
+  tx.mark(userWorkspaces, SYSTEM, ownerId, id);
   if (tx.get(userRecords, SYSTEM, ownerId) === undefined) tx.put(userRecords, { createdAt }, SYSTEM, ownerId);
 }

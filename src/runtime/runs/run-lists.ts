@@ -50,10 +50,10 @@ export function addToIndex(
 ): void {
   const { kind, sessionId, environmentId, status, createdBy } = entry;
   tx.put(runIndex, entry, workspaceId, runId);
-  tx.put(listOf(kind), null, workspaceId, sessionId, runId);
-  tx.put(statusRuns, null, workspaceId, status, runId);
-  if (createdBy !== undefined) tx.put(userRuns, null, workspaceId, createdBy, runId);
-  if (environmentId !== null) tx.put(environmentRuns, null, workspaceId, environmentId, runId);
+  tx.mark(listOf(kind), workspaceId, sessionId, runId);
+  tx.mark(statusRuns, workspaceId, status, runId);
+  if (createdBy !== undefined) tx.mark(userRuns, workspaceId, createdBy, runId);
+  if (environmentId !== null) tx.mark(environmentRuns, workspaceId, environmentId, runId);
 }
 
 /** Notes how and when a listed run has ended. `known` is its entry in the index; when it is absent, the index is read. */
@@ -67,9 +67,9 @@ export function noteEnd(
   const entry = known ?? tx.get(runIndex, workspaceId, runId);
   if (entry === undefined || entry.status === status) return;
   tx.remove(statusRuns, workspaceId, entry.status, runId);
-  tx.put(statusRuns, null, workspaceId, status, runId);
-  tx.put(endedRuns, null, workspaceId, entry.kind, entry.sessionId, status, runId);
-  tx.put(endPlaces, null, workspaceId, placeOf(finishedAt, runId));
+  tx.mark(statusRuns, workspaceId, status, runId);
+  tx.mark(endedRuns, workspaceId, entry.kind, entry.sessionId, status, runId);
+  tx.mark(endPlaces, workspaceId, placeOf(finishedAt, runId));
   tx.put(runIndex, { ...entry, status, finishedAt }, workspaceId, runId);
 }
 

@@ -66,7 +66,7 @@ export class Environments {
     const all = { kind: actorSnapshots, partition: workspaceId, prefix: [ENVIRONMENT] };
     const environmentId = newListedId<EnvironmentId>(this.#store, 'environment', [all]);
     this.actors.spawn({ workspaceId, id: environmentId }, { workspaceId, environmentId });
-    this.#store.write((tx) => tx.put(openEnvironments, null, workspaceId, environmentId));
+    this.#store.write((tx) => tx.mark(openEnvironments, workspaceId, environmentId));
     return this.record(workspaceId, environmentId);
   }
 
