@@ -101,11 +101,11 @@ class Zygote:
                 print("nothing was heard from the server for too long: all kernels end", file=sys.stderr)
                 self.end()
             if not ready:
-                self.forks.spares.make()
+                self.forks.make_spares()
 
     def patience_ms(self):
         """Returns how long to wait for events before the work that can wait, or the check of the lease, is due."""
-        waits = [self.forks.spares.patience_s(), self.lease.left_s()]
+        waits = [self.forks.spare_patience_s(), self.lease.left_s()]
         patience = min((wait for wait in waits if wait is not None), default=inf)
         return None if patience == inf else max(0, patience) * 1000
 
@@ -119,7 +119,7 @@ class Zygote:
         if self.next.reports in ready and not self.next.pass_on_reports():
             self.poll.unregister(self.next.reports)  # the process has ended; `reap` handles that
         if self.next.has_loaded:
-            self.forks.spares.drop()
+            self.forks.drop_spares()
 
     def read_orders(self):
         if not self.inbox.read():
@@ -170,7 +170,7 @@ class Zygote:
 
     def reap(self):
         for pid, child in self.family.reap():
-            self.forks.spares.forget(pid)
+            self.forks.forget_spare(pid)
             if pid == self.watching.pid:
                 self.watching.restart()
             if self.next and pid == self.next.pid:

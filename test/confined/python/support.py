@@ -175,9 +175,14 @@ class Host:
         kernel.open(cells or {})
         return kernel
 
-    def convert(self, direction, format, request):
-        id, frames = self.connect({"direction": direction, "format": format}, op="convert")
+    def await_conversion(self, direction, format, **order):
+        """Returns (id, its frames) of a conversion that waits for its request."""
+        id, frames = self.connect({"direction": direction, "format": format}, op="convert", **order)
         assert frames.read() == {"op": "convert-ready"}
+        return id, frames
+
+    def convert(self, direction, format, request, **order):
+        id, frames = self.await_conversion(direction, format, **order)
         frames.send(CONTROL, request)
         done = frames.read()
         return done, self.wait_for("exited", id)

@@ -1,4 +1,4 @@
-"""The init that waits for the next kernel."""
+"""The inits that wait for the next kernel and for the next conversion."""
 
 import os
 import signal
@@ -7,6 +7,7 @@ import unittest
 from support import Host, wait_until
 
 from confinement import detect
+from forking import cgroups
 
 POLICY = {"hidden": [], "processes": 64}
 LINKS = """
@@ -102,6 +103,111 @@ class SpareTest(unittest.TestCase):
         for confine in (None, POLICY):
             kernel = self.open(confine=confine)
             self.assertEqual(sockets_of(kernel), sockets_of(self.first))
+
+
+NOTEBOOK = {"version": "1", "app": {"options": {}}, "cells": [{"cell_id": "a", "code": "x = 1", "options": {}}]}
+BARE = {"network": "least", "processes": 64, "tmp_mb": 1}
+LIMIT = 3 << 30
+CONFINEMENT = ("Uid", "CapEff", "NoNewPrivs", "Seccomp", "Seccomp_filters")
+
+
+def inner_process(pid):
+    """Returns the pid of the process below an init."""
+    (inner,) = children(pid)
+    return inner
+
+
+def confinement_of(pid):
+    """Returns what the system says about the confinement of a process, and the paths at which something is mounted for it."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        status = dict(line.rstrip("\n").split(":\t", 1) for line in file)
+    with open(f"/proc/{pid}/mounts", encoding="ascii") as file:
+        mounts = [line.split()[1:4] for line in file]
+    return {name: status.get(name) for name in CONFINEMENT}, mounts
+
+
+def groups_of(pid):
+    with open(f"/proc/{pid}/cgroup", encoding="ascii") as file:
+        return file.read()
+
+
+@unittest.skipUnless(detect.detect(None).namespaces, "this machine has no namespaces for its users")
+class ConversionSpareTest(unittest.TestCase):
+    def setUp(self):
+        self.host = Host()
+        self.addCleanup(self.host.stop)
+        (self.zygote,) = self.host.children()
+        self.used = set()
+        self.open()  # when there was no spare yet
+
+    def open(self, share="first", **order):
+        """Returns the pid and the frames of a conversion that waits for its request."""
+        id, frames = self.host.await_conversion("write", "html", confine=BARE, memory=LIMIT, share=share, **order)
+        pid = self.host.wait_for("forked", id)["pid"]
+        self.used.add(pid)
+        return pid, frames
+
+    def unused(self):
+        """Returns the spares. The memory watch is no spare: it has no namespaces of its own."""
+        own = os.readlink(f"/proc/{self.zygote}/ns/mnt")
+        return [pid for pid in children(self.zygote) if pid not in self.used and os.readlink(f"/proc/{pid}/ns/mnt") != own]
+
+    def waiting(self):
+        wait_until(lambda: len(self.unused()) == 1, "a spare")
+        return self.unused()[0]
+
+    def test_the_next_conversion_gets_the_spare_and_another_spare_is_made(self):
+        spare = self.waiting()
+        pid, frames = self.open(share="second")
+        self.assertEqual(pid, spare)
+        frames.send(1, {"serialization": NOTEBOOK})
+        self.assertIn("x = 1", frames.read()["content"])
+        self.assertNotEqual(self.waiting(), spare)
+
+    def test_a_conversion_from_a_spare_answers_as_one_without_a_spare(self):
+        requests = [("write", format, {"serialization": NOTEBOOK}) for format in ("html", "py", "ipynb", "md")]
+        requests.append(("read", "py", {"content": "import marimo\napp = marimo.App()\n@app.cell\ndef a():\n    x = 1\n"}))
+        for direction, format, request in requests:
+            plain, _ = self.host.convert(direction, format, request)  # one that is not confined uses no spare
+            spare = self.waiting()
+            answer, ended = self.host.convert(direction, format, request, confine=BARE, memory=LIMIT, share="second")
+            self.used.add(self.host.wait_for("forked", ended["id"])["pid"])
+            self.assertIn(spare, self.used)
+            self.assertEqual(answer, plain)
+
+    def test_a_conversion_from_a_spare_is_confined_as_one_without_a_spare(self):
+        self.waiting()
+        from_spare, _ = self.open(share="second")
+        without, _ = self.open(share="second")
+        self.assertEqual(confinement_of(inner_process(from_spare)), confinement_of(inner_process(without)))
+        for name in ("net", "pid", "mnt", "ipc"):
+            of_host = os.readlink(f"/proc/{self.zygote}/ns/{name}")
+            self.assertNotEqual(os.readlink(f"/proc/{inner_process(from_spare)}/ns/{name}"), of_host)
+
+    def test_conversions_of_one_workspace_share_the_memory_of_the_first_and_only_that_one_gets_the_spare(self):
+        spare = self.waiting()
+        first, _ = self.open(share="second")
+        self.assertEqual(first, spare)
+        other = self.waiting()
+        second, _ = self.open(share="second")
+        self.assertNotEqual(second, other)
+        if cgroups.find():
+            self.assertEqual(groups_of(second), groups_of(first))
+            self.assertNotEqual(groups_of(other), groups_of(first))
+
+    def test_a_kernel_does_not_get_the_spare_of_conversions_and_does_not_end_it(self):
+        spare = self.waiting()
+        kernel = self.host.open({"a": "1"}, confine=POLICY)
+        self.assertNotEqual(kernel.pid, spare)
+        self.assertIn(spare, self.unused())
+
+    def test_a_conversion_starts_after_its_spare_was_killed(self):
+        spare = self.waiting()
+        os.kill(spare, signal.SIGKILL)
+        wait_until(lambda: spare not in children(self.zygote), "its end")
+        _, frames = self.open(share="second")
+        frames.send(1, {"serialization": NOTEBOOK})
+        self.assertTrue(frames.read()["ok"])
 
 
 if __name__ == "__main__":

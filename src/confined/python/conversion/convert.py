@@ -25,6 +25,7 @@ from children import bare_process
 from conversion.notebook_files import UnreadableNotebook, find_pip_requirements, read_notebook
 from conversion.notebook_ir import write_html, write_ipynb, write_md, write_py
 from conversion.snippets import list_snippets
+from forking import warm
 from frames import FROM_KERNEL, frame
 from kernel import kernel_process
 
@@ -61,6 +62,14 @@ def run(order, confinement, link):
         connection.sock.sendall(frame(FROM_KERNEL, encode({"op": "convert-done", **answer})))
         break
     os._exit(0)
+
+
+def warm_up():
+    """Writes an empty notebook as a page, in a process that has no request yet: what is imported, compiled and copied on first
+    use takes longer than the writing of a usual page."""
+    warm.import_exports()
+    tempfile.tempdir = "/tmp"
+    write_html({"cells": [{"cell_id": "a", "code": "", "options": {}}]}, {}, "notebook", None, True)
 
 
 def encode(answer) -> bytes:

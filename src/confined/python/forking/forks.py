@@ -1,10 +1,11 @@
-"""How the zygote forks: kernels, from a spare where one waits, and all other children."""
+"""How the zygote forks: kernels and conversions, from a spare where one waits, and all other children."""
 
 import os
 import signal
 import sys
 import time
 import traceback
+from functools import partial
 
 import msgspec
 
@@ -27,7 +28,8 @@ class Forks:
         self.groups = groups  # the folder in which kernels' control groups are made, or None
         self.host_modules = host_modules
         self.inbox = inbox  # the inbox: a child may not keep its orders for others
-        self.spares = Spares(self.clone_spare)
+        self.kernel_spares = Spares(partial(self.clone_spare, self.become_kernel))
+        self.conversion_spares = Spares(partial(self.clone_spare, self.become_conversion))
         self.shares = {}  # share -> (control group or None, key of the memory watch or None, pids that have it)
 
     def start(self, order):
@@ -36,19 +38,48 @@ class Forks:
 
         if self.watching.counts(order.memory) and self.watching.watch is None:
             self.watching.start()
-        if not isinstance(order, orders.Fork):
-            self.fork(order, self.run_other)
-        elif order.confine is None or not self.found.namespaces:
-            self.fork(order, self.run_kernel)
+        is_alone = order.confine is not None and self.found.namespaces
+        if isinstance(order, orders.Fork) and is_alone:
+            self.start_kernel(order)
+        elif isinstance(order, orders.Convert) and is_alone and order.share not in self.shares:
+            self.start_from(self.conversion_spares, order, self.run_other)
         else:
-            policy = Policy(order.confine, order.memory)
-            if order.is_proof:
-                self.spares.policy = policy
-                self.spares.make()
-            if not self.use_spare(policy, order):
-                self.fork(order, self.run_kernel)
-            if not order.is_proof:
-                self.spares.expect(policy)
+            self.fork(order, self.run_kernel if isinstance(order, orders.Fork) else self.run_other)
+
+    def start_kernel(self, order):
+        if order.is_proof:
+            self.kernel_spares.policy = policy_of(order)
+            self.kernel_spares.make()
+        self.start_from(self.kernel_spares, order, self.run_kernel, is_last=order.is_proof)
+
+    def start_from(self, spares, order, become, is_last=False):
+        """Starts a process from a spare, or without one, and has the next spare made unless it is the last."""
+        policy = policy_of(order)
+        if not self.use_spare(spares, policy, order):
+            self.fork(order, become)
+        if not is_last:
+            spares.expect(policy)
+
+    def make_spares(self):
+        """Makes the spares that are due."""
+        for spares in self.all_spares():
+            if spares.patience_s() == 0:
+                spares.make()
+
+    def spare_patience_s(self) -> float | None:
+        """Returns the seconds until a spare must be made; None when none is to be made."""
+        return min((wait for spares in self.all_spares() if (wait := spares.patience_s()) is not None), default=None)
+
+    def drop_spares(self):
+        for spares in self.all_spares():
+            spares.drop()
+
+    def forget_spare(self, pid):
+        for spares in self.all_spares():
+            spares.forget(pid)
+
+    def all_spares(self):
+        return self.kernel_spares, self.conversion_spares
 
     def confine(self, order):
         """Returns the confinement of an order or a policy, which have the same members for confinement and memory."""
@@ -140,19 +171,19 @@ class Forks:
         self.watching.begin(pid, child)
         self.family.follow(pid, child)
 
-    def clone_spare(self, policy, control, await_order):
+    def clone_spare(self, become, policy, control, await_order):
         """Returns the pid of an init that has nothing to do yet; see spare.py. It keeps the descriptor `control`."""
         pid, _, theirs = self.clone(policy, None)
         if pid == 0:
             group, words, link, confinement = theirs
-            become = lambda: self.become_kernel(confinement, group, link, await_order)  # noqa: E731
-            self.live(confinement, group, words, (link, control), become)
+            life = lambda: become(confinement, group, link, await_order)  # noqa: E731
+            self.live(confinement, group, words, (link, control), life)
         return pid
 
-    def use_spare(self, policy, order) -> bool:
+    def use_spare(self, spares, policy, order) -> bool:
         """Uses the spare for an order. Returns False when no spare fits, or when it cannot be used.
         """
-        spare = self.spares.take(policy)
+        spare = spares.take(policy)
         if spare is None:
             return False
         try:
@@ -206,6 +237,16 @@ class Forks:
         order = within(await_order(), group)
         self.run_kernel(order, time.perf_counter(), confinement, link)
 
+    def become_conversion(self, confinement, group, link, await_order):
+        from conversion import convert
+        from forking import orders
+
+        confinement.prepare()
+        convert.warm_up()
+        given = within(await_order(), group)
+        order = orders.Convert(id="", connection=given.connection, memory=given.memory, nice=given.nice)
+        convert.run(order, confinement, link)
+
     def run_kernel(self, order, forked_at, confinement, link):
         from kernel import kernel_process
 
@@ -225,6 +266,10 @@ class Forks:
             orders.RunProgram: program,
         }
         lives[type(order)].run(order, confinement, link)
+
+
+def policy_of(order) -> Policy:
+    return Policy(order.confine, order.memory, order.writes_files)
 
 
 def leave_zygote():

@@ -1,8 +1,8 @@
 """
-A session's init that is cloned ahead. Making namespaces and joining a control group takes the system longer than the
-rest of a start, and both are the same for every kernel of one policy. The spare waits for one order and becomes the
-init of that kernel; without one it ends with the zygote, so no other process may have the zygote's end of the socket
-between them.
+An init that is cloned ahead, for the next kernel or for the next conversion. Making namespaces and joining a control
+group takes the system longer than the rest of a start, and both are the same for every process of one policy. The spare
+waits for one order and becomes the init of that process; without one it ends with the zygote, so no other process may
+have the zygote's end of the socket between them.
 """
 
 import os
@@ -15,16 +15,16 @@ import msgspec
 
 LENGTHS = struct.Struct("<II")
 # how long after an order a spare is made, so that it takes no processor time from the starting
-# kernel
+# process
 MAKE_AFTER_S = 0.03
 
 
 class Policy(NamedTuple):
-    """The properties that kernels must share to get the same spare."""
+    """The properties that processes must share to get the same spare."""
 
     confine: object  # the confinement, as the order describes it
     memory: int | None
-    writes_files: bool = True  # the same member as in the order of a kernel
+    writes_files: bool  # the same member as in the order
     share: None = None  # a spare does not know yet with which processes it will share its memory
 
 
@@ -38,7 +38,7 @@ class Spare:
 
     def give(self, order):
         """
-        Sends the order. The kernel's address in it is not copied. Raises OSError when the spare is
+        Sends the order. The process's address in it is not copied. Raises OSError when the spare is
         gone.
         """
         rest = msgspec.msgpack.encode([order.limits, order.nice, order.memory])
@@ -48,12 +48,12 @@ class Spare:
 
 
 class Spares:
-    """Owns the spare: at most one waits. `clone(policy, control, await_order)` makes it, see Forks.clone_spare."""
+    """Owns the spare of one kind: at most one waits. `clone(policy, control, await_order)` makes it, see Forks.clone_spare."""
 
     def __init__(self, clone):
         self.clone = clone
         self.waiting = None
-        self.policy = None  # the last kernel's policy: the next kernel probably has the same one
+        self.policy = None  # the policy of the last process: the next one probably has the same
         self.due = None
 
     def patience_s(self) -> float | None:
@@ -65,8 +65,13 @@ class Spares:
         self.due = time.monotonic() + MAKE_AFTER_S
 
     def make(self):
-        """Makes a spare. Failures are ignored: without one the next kernel takes longer, and meets the same failure."""
+        """
+        Makes a spare if one is due. Failures are ignored: without a spare the next process takes longer, and meets the
+        same failure.
+        """
         self.due = None
+        if self.policy is None:
+            return
         if self.waiting is not None and self.waiting.policy == self.policy:
             return
         self.drop()
@@ -87,7 +92,7 @@ class Spares:
         return taken
 
     def drop(self):
-        """Discards the spare by closing its socket, which ends it. No new one is made until another kernel starts."""
+        """Discards the spare by closing its socket, which ends it. No new one is made until another process starts."""
         self.due = None
         if self.waiting is not None:
             self.waiting.control.close()
@@ -100,7 +105,7 @@ class Spares:
 
 
 class GivenOrder(msgspec.Struct):
-    """The parts of the order that a spare needs for its kernel. The spare is confined already."""
+    """The parts of the order that a spare needs for its process. The spare has its namespaces already."""
 
     connection: bytes
     limits: dict[str, int]
