@@ -1,4 +1,4 @@
-"""The inits that wait for the next kernel and for the next conversion."""
+"""The inits that wait for the next kernel and for the next process with one request."""
 
 import os
 import signal
@@ -132,7 +132,7 @@ def groups_of(pid):
 
 
 @unittest.skipUnless(detect.detect(None).namespaces, "this machine has no namespaces for its users")
-class ConversionSpareTest(unittest.TestCase):
+class BriefSpareTest(unittest.TestCase):
     def setUp(self):
         self.host = Host()
         self.addCleanup(self.host.stop)
@@ -194,6 +194,17 @@ class ConversionSpareTest(unittest.TestCase):
         if cgroups.find():
             self.assertEqual(groups_of(second), groups_of(first))
             self.assertNotEqual(groups_of(other), groups_of(first))
+
+    def test_a_check_of_long_code_gets_the_spare_and_the_check_of_short_code_of_all_workspaces_does_not(self):
+        spare = self.waiting()
+        for memory, gets_it in (({}, False), ({"memory": LIMIT, "share": "second"}, True)):
+            id, frames = self.host.connect({"seconds": 5}, op="syntax", confine=BARE, **memory)
+            pid = self.host.wait_for("forked", id)["pid"]
+            self.used.add(pid)
+            self.assertEqual(frames.read(), {"op": "syntax-ready"})
+            frames.send(1, {"id": 3, "codes": ["x = 1", "x = = 1"]})
+            self.assertEqual(frames.read(), {"op": "parsed", "id": 3, "parses": [True, False]})
+            self.assertEqual(pid == spare, gets_it)
 
     def test_a_kernel_does_not_get_the_spare_of_conversions_and_does_not_end_it(self):
         spare = self.waiting()

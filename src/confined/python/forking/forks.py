@@ -1,4 +1,4 @@
-"""How the zygote forks: kernels and conversions, from a spare where one waits, and all other children."""
+"""How the zygote forks: kernels, and processes for one request, from a spare where one waits, and all other children."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ class Forks:
         self.host_modules = host_modules
         self.inbox = inbox  # the inbox: a child may not keep its orders for others
         self.kernel_spares = Spares(partial(self.clone_spare, self.become_kernel))
-        self.conversion_spares = Spares(partial(self.clone_spare, self.become_conversion))
+        self.brief_spares = Spares(partial(self.clone_spare, self.become_brief))
         self.shares = {}  # share -> (control group or None, key of the memory watch or None, pids that have it)
 
     def start(self, order):
@@ -41,8 +41,8 @@ class Forks:
         is_alone = order.confine is not None and self.found.namespaces
         if isinstance(order, orders.Fork) and is_alone:
             self.start_kernel(order)
-        elif isinstance(order, orders.Convert) and is_alone and order.share not in self.shares:
-            self.start_from(self.conversion_spares, order, self.run_other)
+        elif isinstance(order, orders.BRIEF) and is_alone and order.share and order.share not in self.shares:
+            self.start_from(self.brief_spares, order, self.run_other)
         else:
             self.fork(order, self.run_kernel if isinstance(order, orders.Fork) else self.run_other)
 
@@ -79,7 +79,7 @@ class Forks:
             spares.forget(pid)
 
     def all_spares(self):
-        return self.kernel_spares, self.conversion_spares
+        return self.kernel_spares, self.brief_spares
 
     def confine(self, order):
         """Returns the confinement of an order or a policy, which have the same members for confinement and memory."""
@@ -237,15 +237,16 @@ class Forks:
         order = within(await_order(), group)
         self.run_kernel(order, time.perf_counter(), confinement, link)
 
-    def become_conversion(self, confinement, group, link, await_order):
+    def become_brief(self, confinement, group, link, await_order):
         from conversion import convert
         from forking import orders
 
         confinement.prepare()
         convert.warm_up()
         given = within(await_order(), group)
-        order = orders.Convert(id="", connection=given.connection, memory=given.memory, nice=given.nice)
-        convert.run(order, confinement, link)
+        kind = next(kind for kind in orders.BRIEF if tag_of(kind) == given.op)
+        order = kind(id="", connection=given.connection, memory=given.memory, nice=given.nice)
+        self.run_other(order, None, confinement, link)
 
     def run_kernel(self, order, forked_at, confinement, link):
         from kernel import kernel_process
@@ -266,6 +267,11 @@ class Forks:
             orders.RunProgram: program,
         }
         lives[type(order)].run(order, confinement, link)
+
+
+def tag_of(kind) -> str:
+    """Returns the `op` of a kind of order."""
+    return kind.__struct_config__.tag
 
 
 def policy_of(order) -> Policy:

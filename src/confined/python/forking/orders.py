@@ -59,6 +59,10 @@ class JudgeSyntax(Order, tag_field="op", tag="syntax"):
     """Starts a process that says whether code parses; see syntax.py."""
 
 
+# The kinds that may get a spare when they count towards a workspace: each process answers one request.
+BRIEF = (Convert, JudgeSyntax)
+
+
 class Install(Order, tag_field="op", tag="install"):
     """Starts a process that finds out which packages a notebook needs, or installs them; see installer.py."""
 

@@ -1,5 +1,5 @@
 """
-An init that is cloned ahead, for the next kernel or for the next conversion. Making namespaces and joining a control
+An init that is cloned ahead, for the next kernel or for the next process with one request. Making namespaces and joining a control
 group takes the system longer than the rest of a start, and both are the same for every process of one policy. The spare
 waits for one order and becomes the init of that process; without one it ends with the zygote, so no other process may
 have the zygote's end of the socket between them.
@@ -41,7 +41,8 @@ class Spare:
         Sends the order. The process's address in it is not copied. Raises OSError when the spare is
         gone.
         """
-        rest = msgspec.msgpack.encode([order.limits, order.nice, order.memory])
+        op = type(order).__struct_config__.tag
+        rest = msgspec.msgpack.encode([op, order.limits, order.nice, order.memory])
         with memoryview(order.connection) as connection:
             self.control.sendall(LENGTHS.pack(len(rest), len(connection)) + rest)
             self.control.sendall(connection)
@@ -108,6 +109,7 @@ class GivenOrder(msgspec.Struct):
     """The parts of the order that a spare needs for its process. The spare has its namespaces already."""
 
     connection: bytes
+    op: str
     limits: dict[str, int]
     nice: int
     memory: int | None
