@@ -1,6 +1,7 @@
 /** The limits of this machine: kernels without a server (limit_kernel.py), and uWebSockets.js with LMDB alone. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { type FileHandle, open } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { startRawServer } from '../load/raw-server.ts';
@@ -25,7 +26,8 @@ const NOTHING = {
 export function limit(python: string): Contestant {
   return {
     name: 'limit',
-    title: 'the limit: a tuned kernel without a server; uWebSockets.js alone, with LMDB flushed for creates',
+    title:
+      'the limit: a tuned kernel without a server, with one flushed page for a run; uWebSockets.js alone, with LMDB flushed for creates',
     launch: () => launch(python),
   };
 }
@@ -42,13 +44,14 @@ async function launch(python: string): Promise<Subject> {
   const kill = () => void child.kill('SIGKILL');
   process.prependOnceListener('exit', kill);
   const raw = await startRawServer(join(home, 'store'));
+  const disk = new FlushedPages(await open(join(home, 'pages'), 'w'));
   const listening = once(child.stdout, 'data');
   const early = once(child, 'exit').then(() => Promise.reject(new Error('limit_kernel.py has ended.')));
   early.catch(() => undefined); // the kill at the end rejects it, too, when no caller waits for it
   await Promise.race([listening, early]);
   return {
     pid: child.pid!,
-    prepare: async (codes) => () => LimitSession.open(path, codes),
+    prepare: async (codes) => () => LimitSession.open(path, codes, disk),
     reads: async () => ({ port: raw.port, request: plainRequest('GET', '/fixed'), expect: 200 }),
     creates: async () => ({
       port: raw.port,
@@ -60,30 +63,74 @@ async function launch(python: string): Promise<Subject> {
       process.off('exit', kill);
       kill();
       raw.end();
+      await disk.close();
       folder.remove();
     },
   };
 }
 
+const PAGE = Buffer.alloc(4_096, 'x');
+const PAGES = 256;
+
+/** A file of some pages. Sessions that flush at the same time share one flush, as the commits of a store do. */
+class FlushedPages {
+  readonly #file: FileHandle;
+  readonly #allocated: Promise<unknown>;
+  #count = 0;
+  /** The flush that takes what is written now, once the running one has ended. */
+  #next: Promise<void> | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(file: FileHandle) {
+    this.#file = file;
+    this.#allocated = file
+      .write(Buffer.concat(Array.from({ length: PAGES }, () => PAGE)), 0)
+      .then(() => file.sync());
+  }
+
+  /** Writes a page. Resolves when it is on the disk. */
+  flush(): Promise<void> {
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined;
+      this.#running = this.#write();
+      return this.#running;
+    });
+    return this.#next;
+  }
+
+  async close(): Promise<void> {
+    await this.#running.catch(() => undefined); // its caller has the error
+    await this.#file.close();
+  }
+
+  async #write(): Promise<void> {
+    await this.#allocated;
+    await this.#file.write(PAGE, 0, PAGE.length, (this.#count++ % PAGES) * PAGE.length);
+    await this.#file.datasync();
+  }
+}
+
 class LimitSession implements Session {
   readonly #socket: Socket;
+  readonly #disk: FlushedPages;
   readonly #codes: readonly string[];
   readonly #signals = new Signals();
   #rest = Buffer.alloc(0);
   #pid = 0;
   #received = 0;
 
-  private constructor(socket: Socket, codes: readonly string[]) {
+  private constructor(socket: Socket, codes: readonly string[], disk: FlushedPages) {
     this.#socket = socket;
+    this.#disk = disk;
     this.#codes = codes;
     socket.on('data', (chunk) => this.#take(chunk));
     socket.on('error', () => undefined); // 'close' follows
     socket.on('close', () => this.#signals.give('lost', performance.now()));
   }
 
-  static async open(path: string, codes: readonly string[]): Promise<LimitSession> {
+  static async open(path: string, codes: readonly string[], disk: FlushedPages): Promise<LimitSession> {
     const socket = connect(path);
-    const session = new LimitSession(socket, codes);
+    const session = new LimitSession(socket, codes, disk);
     await session.#signals.next('ready');
     const cells = codes.map((code, i) => ({ cellId: `c${i}`, code }));
     await session.#command('create-notebook', {
@@ -100,6 +147,10 @@ class LimitSession implements Session {
     const all = this.#codes.map((_, i) => i).filter((i) => cell === undefined || i === cell);
     const cellIds = all.map((i) => `c${i}`);
     return this.#command('execute-cells', { cellIds, codes: all.map((i) => this.#codes[i]), request: null });
+  }
+
+  flush(): Promise<void> {
+    return this.#disk.flush();
   }
 
   call(code: string): Promise<number> {

@@ -6,6 +6,11 @@ export interface Session {
   run(cell?: number): Promise<number>;
   /** Replaces the code of a cell and runs it, in one request. Resolves as `run` does. */
   edit?(cell: number, code: string): Promise<number>;
+  /**
+   * Flushes one page of a file, which is the least that storing a run takes. Only the limit has this: servers store runs, or
+   * not, by themselves.
+   */
+  flush?(): Promise<void>;
   /** Runs code outside of the cells, as agents do. Resolves with the time of the answer. */
   call(code: string): Promise<number>;
   /** Resolves when this text has been printed. */
