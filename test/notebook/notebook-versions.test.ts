@@ -98,8 +98,9 @@ test('an edit in a live session keeps the state of the previous author', async (
     ...before,
     serialization: { ...before.serialization, cells: [{ cell_id: 'a', code, options: {} }] },
   });
-  const second = notebooks.save(HOME, { before, after: edited('2'), by: 'bob' });
-  notebooks.save(HOME, { before: second, after: edited('3'), by: 'bob' });
+  const change = { before, versionSince: undefined, after: edited('2'), by: 'bob' };
+  const { document, versionSince } = notebooks.save(HOME, change);
+  notebooks.save(HOME, { before: document, versionSince, after: edited('3'), by: 'bob' });
   assert.deepEqual(shown(), [
     ['3', 'bob'],
     ['1', 'ada'],

@@ -24,7 +24,7 @@ export function openUnsavedNotebook(
       outputs: new Map(),
     },
     stream,
-    save: ({ after }) => after,
+    save: ({ after }) => ({ document: after, versionSince: 0 }),
     committed: () => undefined,
   });
   return { live, stream };

@@ -6,7 +6,7 @@ import { NotebookView, shownStatus, type ViewCell } from '#src/notebook/open/vie
 import { cellOp, done, errorOutput, output, stdout, verdict } from './kernel-messages.ts';
 
 test('a new cell is stale, has no output, and has not run', () => {
-  const { console, ...cell } = viewOf('a').get('a')!;
+  const { console, saved, ...cell } = viewOf('a').get('a')!;
   assert.deepEqual(cell, {
     id: 'a',
     code: 'code of a',
@@ -22,6 +22,7 @@ test('a new cell is stale, has no output, and has not run', () => {
     isUnrunEdit: false,
     structural: [],
   });
+  assert.deepEqual(saved, { cell_id: 'a', code: 'code of a', options: {} });
   assert.deepEqual([console.entries(), console.omitted], [[], 0]);
 });
 

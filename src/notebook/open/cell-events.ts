@@ -59,8 +59,7 @@ export function isConsoleText(
 const MAX_CODE_CHARS = 256 * 1024;
 
 /** Returns events with new or changed cells, and the order of all cells. */
-export function registeredEvents(cells: readonly ViewCell[], all: readonly ViewCell[]): NotebookEvent[] {
-  const order = all.map(({ id }) => id);
+export function registeredEvents(cells: readonly ViewCell[], order: readonly string[]): NotebookEvent[] {
   const lists: RegisteredCell[][] = [[]];
   let room = MAX_CODE_CHARS;
   for (const { id, code, options, version } of cells) {
@@ -80,9 +79,9 @@ export function registeredEvents(cells: readonly ViewCell[], all: readonly ViewC
  * state: consoles are cleared before their text is sent.
  */
 export function replayOf(view: NotebookView, sessionId: string): Envelope[] {
-  const { cells, variables } = view;
+  const { cells, order, variables } = view;
   const events: NotebookEvent[] = [
-    ...registeredEvents(cells, cells),
+    ...registeredEvents(cells, order),
     ...cells.flatMap((cell) => [...stateEvents(cell), ...consoleEvents(cell.id, cell.console.entries())]),
     variablesEvent(variables),
   ];

@@ -12,13 +12,14 @@ import { isShortJson } from '#src/base/json/json-write.ts';
 import type { CellEdits, Kernel } from '#src/confined/processes/kernel/kernel.ts';
 import type { BridgeDone, DocumentChange, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import type { Envelope } from '#src/contract/wire/events.ts';
+import type { Cell } from '#src/contract/wire/notebook.ts';
 import type { SessionMode, Startup } from '#src/contract/wire/session.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { SessionStream } from '#src/runtime/events/session-stream.ts';
 import { holdContent } from '#src/runtime/runs/output-content.ts';
 import { savedAgain } from '../saved/cells-json.ts';
 import { type CellConfig, configOf, type NotebookDocument, withConfig } from '../saved/document.ts';
-import type { LiveChange } from '../saved/saved-notebooks.ts';
+import type { LiveChange, SavedChange } from '../saved/saved-notebooks.ts';
 import { JoinedCellChanges } from './cell-changes.ts';
 import { type NotebookEvent, registeredEvents, replayOf, variablesEvent } from './cell-events.ts';
 import { type AppliedChanges, applyTransaction } from './document-changes.ts';
@@ -28,7 +29,7 @@ import { PausableKernel } from './pausable-kernel.ts';
 import { PendingEdits } from './pending-edits.ts';
 import { type SavedState, savedView } from './saved-view.ts';
 import { UiValues } from './ui-values.ts';
-import { isAheadOfKernel, type NotebookView, SCRATCH, type ViewCell } from './view.ts';
+import { type NotebookView, SCRATCH, type ViewCell } from './view.ts';
 import { WorkSlot } from './work-slot.ts';
 
 export const MAX_APP_OPTIONS_CHARS = 64 * 1024;
@@ -70,7 +71,7 @@ export interface LiveNotebookOptions {
   readonly saved: SavedState;
   readonly stream: SessionStream;
   /** Saves the document in this turn's commit and returns it with its new `updatedAt`. */
-  readonly save: (change: LiveChange) => NotebookDocument;
+  readonly save: (change: LiveChange) => SavedChange;
   /** Resolves when the writes of this turn are committed. */
   readonly committed: () => Promise<void> | undefined;
 }
@@ -89,9 +90,10 @@ export class LiveNotebook {
   readonly #edits = new PendingEdits();
   /** Whether there are edits that the kernel has not got. */
   hasEdits = false;
-  readonly #save: (change: LiveChange) => NotebookDocument;
+  readonly #save: (change: LiveChange) => SavedChange;
   readonly #committed: () => Promise<void> | undefined;
   #document: NotebookDocument;
+  #versionSince: number | undefined;
   readonly #kernel: PausableKernel;
   /** The mode of the session that has the present kernel. */
   #mode: SessionMode = 'edit';
@@ -278,7 +280,7 @@ export class LiveNotebook {
     const changed = this.view.applyVerdicts(done);
     this.#tellCells(changed);
     this.follower?.settled(changed);
-    if (this.#mode === 'edit' && this.#document.serialization.valid !== this.#isValid()) this.#saveCells();
+    if (this.#mode === 'edit' && this.#document.serialization.valid !== this.view.isValid) this.#saveCells();
   }
 
   /** Applies the code and settings of a user's execution request and saves them in this turn's commit. */
@@ -408,34 +410,38 @@ export class LiveNotebook {
     return true;
   }
 
-  /** Saves the cells in the name of the given user, or of the user whose work the kernel does. */
+  /**
+   * Saves the cells in the name of the given user, or of the user whose work the kernel does. Cells that have not changed since the last
+   * save stay the same objects, so that their JSON is used again.
+   */
   #saveCells(by?: string): void {
-    const before = new Map(this.#document.serialization.cells.map((cell) => [cell.cell_id, cell]));
-    const cells = this.view.cells.map(({ id, code, options }) =>
-      savedAgain({ cell_id: id, code, options }, before.get(id)),
-    );
-    const serialization = { ...this.#document.serialization, cells, valid: this.#isValid() };
+    const cells: Cell[] = [];
+    for (const cell of this.view.cells) {
+      const { id, code, options } = cell;
+      let { saved } = cell;
+      if (saved?.code !== code || saved.options !== options) {
+        saved = savedAgain({ cell_id: id, code, options }, saved);
+        cell.saved = saved;
+      }
+      cells.push(saved);
+    }
+    const serialization = { ...this.#document.serialization, cells, valid: this.view.isValid };
     this.#replace({ ...this.#document, serialization }, by);
   }
 
-  /** Whether no cell has a syntax error that the kernel has reported; new code counts as valid until it is checked. */
-  #isValid(): boolean {
-    const isValid = (cell: ViewCell) => cell.structural.every((error) => error.type !== 'syntax');
-    return this.view.cells.every((cell) => isAheadOfKernel(cell) || isValid(cell));
-  }
-
   #replace(after: NotebookDocument, by = this.work.current?.by ?? this.#document.updatedBy): void {
-    this.#document = this.#save({ before: this.#document, after, by });
-    this.view.saved(this.#document.updatedAt);
+    const change = { before: this.#document, versionSince: this.#versionSince, after, by };
+    const { document, versionSince } = this.#save(change);
+    this.#document = document;
+    this.#versionSince = versionSince;
+    const { updatedAt } = document;
+    this.view.saved(updatedAt);
     this.#revision++;
-    this.#publish(
-      { type: 'notebook.saved', data: { updatedAt: this.#document.updatedAt } },
-      this.#committed(),
-    );
+    this.#publish({ type: 'notebook.saved', data: { updatedAt } }, this.#committed());
   }
 
   #publishRegistered(cells: readonly ViewCell[], after: Promise<void> | undefined): void {
-    for (const event of registeredEvents(cells, this.view.cells)) this.#publish(event, after);
+    for (const event of registeredEvents(cells, this.view.order)) this.#publish(event, after);
   }
 
   /** Publishes the changes of cells. */

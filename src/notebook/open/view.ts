@@ -43,6 +43,8 @@ export interface ViewCell {
   structural: readonly CellError[];
   /** The code that the kernel has, while it has not got the cell's present code; null when it has that. */
   kernelCode: string | null;
+  /** The cell as it was saved last, which may have earlier code or options; undefined for one that was never saved. */
+  saved: Cell | undefined;
   /**
    * Whether the kernel has got the present code as an edit and has not begun to run it. Its reports until then, such as the end of
    * the run during which the cell was edited, is about earlier code.
@@ -67,6 +69,11 @@ const LEFT_OUT = `all that a notebook shows may have ${MAX_HELD_CHARS / 2 ** 20}
 export class NotebookView {
   /** In document order. */
   #cells = new Map<string, ViewCell>();
+  /** The values and keys of `#cells`; undefined since cells were added, removed or moved. */
+  #list: readonly ViewCell[] | undefined;
+  #order: readonly string[] | undefined;
+  /** The cells with structural errors. */
+  readonly #broken = new Set<ViewCell>();
   #variables: VariableGraph = [];
   #dependencies = this.#dependenciesBy(this.#variables);
   #codeLength = 0;
@@ -84,7 +91,7 @@ export class NotebookView {
   /** Takes the cells of a notebook that was saved at `updatedAt`. */
   constructor(cells: readonly Cell[], updatedAt: string = new Date(0).toISOString()) {
     this.#nextVersion = Date.parse(updatedAt);
-    for (const cell of cells) this.add(cell.cell_id, cell.code, cell.options);
+    for (const cell of cells) this.add(cell.cell_id, cell.code, cell.options).saved = cell;
     this.saved(updatedAt);
   }
 
@@ -94,7 +101,13 @@ export class NotebookView {
   }
 
   get cells(): readonly ViewCell[] {
-    return [...this.#cells.values()];
+    this.#list ??= [...this.#cells.values()];
+    return this.#list;
+  }
+  /** The ids of the cells. */
+  get order(): readonly string[] {
+    this.#order ??= [...this.#cells.keys()];
+    return this.#order;
   }
   /** How many cells, and characters of code, may be added. */
   get room(): { readonly cells: number; readonly chars: number } {
@@ -102,8 +115,8 @@ export class NotebookView {
   }
   /** Returns whether this much more code fits, in a new cell or an existing one. Shorter code always fits. */
   hasRoomFor(codeLength: number, inNewCell: boolean): boolean {
-    const { cells, chars } = this.room;
-    return (codeLength <= 0 || codeLength <= chars) && !(inNewCell && cells <= 0);
+    const hasChars = codeLength <= 0 || codeLength <= MAX_CODE_CHARS - this.#codeLength;
+    return hasChars && !(inNewCell && this.#cells.size >= MAX_CELLS);
   }
   get variables(): VariableGraph {
     return this.#variables;
@@ -129,11 +142,18 @@ export class NotebookView {
       ended: null,
       structural: [],
       kernelCode: null,
+      saved: undefined,
       isUnrunEdit: false,
     };
     this.#cells.set(id, cell);
+    this.#forgetOrder();
     this.#codeLength += code.length;
     return cell;
+  }
+
+  #forgetOrder(): void {
+    this.#list = undefined;
+    this.#order = undefined;
   }
 
   remove(cellId: string): boolean {
@@ -142,6 +162,8 @@ export class NotebookView {
     this.#codeLength -= cell.code.length;
     this.#held.set(cell.console, 0);
     for (const what of ['output', 'errors']) this.#held.set(`${what} ${cellId}`, 0);
+    this.#broken.delete(cell);
+    this.#forgetOrder();
     return this.#cells.delete(cellId);
   }
 
@@ -156,6 +178,7 @@ export class NotebookView {
       if (cell !== undefined) sorted.set(id, cell);
     }
     this.#cells = sorted;
+    this.#forgetOrder();
   }
 
   /** Gives a cell new code. `isAhead` says whether the kernel gets it later than the view. */
@@ -167,8 +190,7 @@ export class NotebookView {
     cell.code = code;
     cell.version = this.#nextVersion;
     cell.codeVersion++;
-    cell.structural = [];
-    this.#held.set(`errors ${cell.id}`, 0);
+    if (cell.structural.length > 0) this.#setErrors(cell, []);
     cell.stale = true;
   }
 
@@ -187,7 +209,7 @@ export class NotebookView {
     cell.isUnrunEdit = !isOwn && (cell.isUnrunEdit || isAheadOfKernel(cell));
     cell.kernelCode = null;
     if (cell.structural.length === 0) return undefined;
-    cell.structural = this.#admitErrors(cellId, []);
+    this.#setErrors(cell, []);
     return cell;
   }
 
@@ -284,10 +306,13 @@ export class NotebookView {
     return { channel: 'output', mimetype: 'text/plain', data, timestamp: output.timestamp };
   }
 
-  #admitErrors(cellId: string, errors: readonly CellError[]): readonly CellError[] {
+  #setErrors(cell: ViewCell, errors: readonly CellError[]): void {
     const chars = errors.length === 0 ? 0 : charsOfValue(errors);
-    if (this.#held.admit(`errors ${cellId}`, chars)) return errors;
-    return [{ type: 'errors-left-out', msg: `Its errors were not kept: ${LEFT_OUT}` }];
+    cell.structural = this.#held.admit(`errors ${cell.id}`, chars)
+      ? errors
+      : [{ type: 'errors-left-out', msg: `Its errors were not kept: ${LEFT_OUT}` }];
+    if (cell.structural.length > 0) this.#broken.add(cell);
+    else this.#broken.delete(cell);
   }
 
   /**
@@ -296,7 +321,9 @@ export class NotebookView {
    */
   applyVerdicts(done: BridgeDone): ViewCell[] {
     const changed: ViewCell[] = [];
-    const edited = [...this.#cells.values()].filter(isAheadOfKernel).map(({ id }) => id);
+    const edited: string[] = [];
+    for (const cell of this.#cells.values())
+      if (cell.kernelCode !== null && isAheadOfKernel(cell)) edited.push(cell.id);
     const outdated = edited.length === 0 ? undefined : this.firstNeeded(edited);
     for (const [cellId, verdict] of done.cells) {
       const cell = this.#cells.get(cellId);
@@ -304,7 +331,7 @@ export class NotebookView {
       const before = shownStatus(cell);
       const { stale } = cell;
       cell.ended = verdict.status;
-      cell.structural = this.#admitErrors(cellId, verdict.errors);
+      if (cell.structural.length > 0 || verdict.errors.length > 0) this.#setErrors(cell, verdict.errors);
       cell.stale =
         verdict.stale ||
         isNewerThanReports(cell) ||
@@ -331,8 +358,14 @@ export class NotebookView {
 
   /** Whether any cell has structural errors. */
   get hasStructuralErrors(): boolean {
-    for (const { structural } of this.#cells.values()) if (structural.length > 0) return true;
-    return false;
+    return this.#broken.size > 0;
+  }
+
+  /** Whether no cell has a syntax error that the kernel has reported; new code counts as valid until it is checked. */
+  get isValid(): boolean {
+    for (const cell of this.#broken)
+      if (!isAheadOfKernel(cell) && cell.structural.some(({ type }) => type === 'syntax')) return false;
+    return true;
   }
 
   /** Cells and everything they depend on, by the variables the kernel knows of, in document order. */

@@ -47,6 +47,8 @@ const NEVER_ASKED: BridgeDone = {
  */
 export class WorkSlot {
   #inFlight: WorkInFlight | undefined;
+  /** The plan to which the kernel's messages belong: that of work that is `running` or `concluded`. */
+  #followed: WorkPlan | undefined;
 
   /** The work in flight, for the log. */
   get current(): Work | undefined {
@@ -68,12 +70,14 @@ export class WorkSlot {
    * state is as before.
    */
   offer(work: Work, plan: WorkPlan, ask: () => void): void {
-    const before = this.#inFlight;
+    const [before, followed] = [this.#inFlight, this.#followed];
     this.#inFlight = { work, plan, phase: { name: 'offered' } };
+    this.#followed = undefined;
     try {
       ask();
     } catch (error) {
       this.#inFlight = before;
+      this.#followed = followed;
       throw error;
     }
   }
@@ -149,6 +153,7 @@ export class WorkSlot {
    */
   leave(): void {
     if (this.#inFlight !== undefined) this.#inFlight.phase = { name: 'left' };
+    this.#followed = undefined;
   }
 
   /**
@@ -158,17 +163,14 @@ export class WorkSlot {
     const inFlight = this.#inFlight;
     if (inFlight?.work.id !== id) return;
     this.#inFlight = undefined;
+    this.#followed = undefined;
     inFlight.plan.ended(end);
-  }
-
-  get #followed(): WorkPlan | undefined {
-    const name = this.#inFlight?.phase.name;
-    return name === 'running' || name === 'concluded' ? this.#inFlight?.plan : undefined;
   }
 
   #first(inFlight: WorkInFlight, kernel: Kernel): void {
     const [first] = inFlight.plan.steps;
     inFlight.phase = { name: 'running', step: 0, seq: first(kernel), isCancelled: false };
+    this.#followed = inFlight.plan;
   }
 
   #conclude(inFlight: WorkInFlight, done: BridgeDone): ConcludedWork {

@@ -80,9 +80,17 @@ export interface NotebookChangeOptions extends ChangeOrigin {
 export interface LiveChange {
   /** The earlier state, which is the saved one. */
   readonly before: NotebookDocument;
+  /** When the version of the earlier state began; undefined when the session has not saved it, and the record has to be asked. */
+  readonly versionSince: number | undefined;
   readonly after: NotebookDocument;
   /** The author; undefined when it is not known. */
   readonly by: string | undefined;
+}
+
+/** The document of a live session as it was saved, and when its version began, in milliseconds since 1970. */
+export interface SavedChange {
+  readonly document: NotebookDocument;
+  readonly versionSince: number;
 }
 
 /** A change of parts of a notebook whose code has been checked. */
@@ -343,10 +351,13 @@ export class SavedNotebooks {
    * Saves the document of a live session. The earlier state becomes a version, as
    * `notebook-versions.ts` says.
    */
-  save(workspaceId: WorkspaceId, { before, after, by }: LiveChange): NotebookDocument {
+  save(workspaceId: WorkspaceId, { before, versionSince: since, after, by }: LiveChange): SavedChange {
     const { id } = after;
     return this.#store.write((tx) => {
-      const stored = this.#timesOf(workspaceId, id);
+      const stored =
+        since === undefined
+          ? this.#timesOf(workspaceId, id)
+          : { updatedAt: before.updatedAt, versionSince: since };
       const saved = authored(after, by, timestampAfter(stored?.updatedAt));
       const nowMs = Date.parse(saved.updatedAt);
       const replaced = { document: before, versionSince: stored?.versionSince };
@@ -357,7 +368,7 @@ export class SavedNotebooks {
       }
       const versionSince = begins ? nowMs : (stored?.versionSince ?? nowMs);
       putNotebook(tx, workspaceId, atOnce(encodeNotebook(saved, versionSince)));
-      return saved;
+      return { document: saved, versionSince };
     });
   }
 
