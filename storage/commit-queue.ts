@@ -118,8 +118,13 @@ export class CommitQueue {
   /** Commits the writes of `commits`, and adds the writes of decisions in a shared turn. */
   async #issue(commits: PendingCommit[]): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
-    const isShared = commits.some(({ decisions }) => decisions.length > 0);
-    if (!isShared && commits.every(({ writes }) => writes.size === 0)) return;
+    let isShared = false;
+    let isEmpty = true;
+    for (const { decisions, writes } of commits) {
+      if (decisions.length > 0) isShared = true;
+      if (writes.size > 0) isEmpty = false;
+    }
+    if (!isShared && isEmpty) return;
     const bytes = this.room === undefined ? 0 : spaceFor(commits) + (isShared ? BYTES_FOR_DECISIONS : 0);
     for (;;) {
       const space = this.room?.claim(bytes);

@@ -192,7 +192,7 @@ export class Store extends CommittedRecords implements AsyncDisposable {
    * see its own writes. Throws `read_only` when there are writes and the server only reads.
    */
   write<T>(decide: (transaction: Transaction) => Sync<T>): Sync<T> {
-    const transaction = new StagedTransaction((kind, partition, ...ids) => this.get(kind, partition, ...ids));
+    const transaction = new StagedTransaction(this);
     const result = decide(transaction);
     const decided = transaction.take();
     if (decided.size > 0) {

@@ -15,7 +15,7 @@ export interface Transaction {
 }
 
 /** Reads values in the state before this transaction. */
-export type ReadLatest = <T>(kind: RecordKind<T>, partition: string, ...ids: string[]) => T | undefined;
+export type LatestRecords = Pick<Transaction, 'get'>;
 
 /** In place of the writes of a transaction that was taken: what is written now would be in no commit. */
 class NoWrites extends Map<string, PendingWrite> {
@@ -31,10 +31,10 @@ const OVER = new NoWrites();
  */
 export class StagedTransaction implements Transaction {
   #writes = new Map<string, PendingWrite>();
-  readonly #readLatest: ReadLatest;
+  readonly #latest: LatestRecords;
 
-  constructor(readLatest: ReadLatest) {
-    this.#readLatest = readLatest;
+  constructor(latest: LatestRecords) {
+    this.#latest = latest;
   }
 
   /** Ends the transaction. Returns the last write of each key, by the text of the key. */
@@ -46,7 +46,7 @@ export class StagedTransaction implements Transaction {
 
   get<T>(kind: RecordKind<T>, partition: string, ...ids: string[]): T | undefined {
     const own = this.#writes.get(keyText([partition, kind.name, ...ids]));
-    if (own === undefined) return this.#readLatest(kind, partition, ...ids);
+    if (own === undefined) return this.#latest.get(kind, partition, ...ids);
     return own.bytes === undefined ? undefined : decodeRecord(kind, own.bytes);
   }
 

@@ -144,11 +144,11 @@ function inSharedTurn({ context }: DecidedExchange, decision: () => Decided): Pr
 
 /** Prepares the request as its route asks for, and runs its handler. */
 function prepare(exchange: DecidedExchange, attempt: Attempt): Decided {
-  const { prepared, request } = exchange;
+  const { prepared, context, request } = exchange;
   const { route } = prepared;
   const goOn = route.sharedTurn === true ? handleInSharedTurn : handle;
   try {
-    renewCaller(exchange);
+    if (request.changesSeen !== context.open.callerChanges.count) renewCaller(exchange);
     const preparing = route.prepare?.(request);
     if (preparing !== undefined)
       return whilePending(exchange, preparing).then(

@@ -59,6 +59,13 @@ export function codesOf(
   cellIds: readonly string[],
   view: NotebookView,
 ): { readonly cellIds: readonly string[]; readonly codes: readonly string[] } {
-  const cells = cellIds.flatMap((id) => view.get(id) ?? []);
-  return { cellIds: cells.map(({ id }) => id), codes: cells.map(({ code }) => code) };
+  const ids: string[] = [];
+  const codes: string[] = [];
+  for (const id of cellIds) {
+    const cell = view.get(id);
+    if (cell === undefined) continue;
+    ids.push(id);
+    codes.push(cell.code);
+  }
+  return { cellIds: ids, codes };
 }

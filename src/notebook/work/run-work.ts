@@ -52,10 +52,8 @@ export function runWork({ runs, store, log }: RunPlaneContext, options: RunWorkO
   recorder.skipsBroken = skipsBroken;
   recorder.isPreparing = waitsForCommit || configured.length > 0;
   const present = codesOf(cellIds, live.view);
-  const codes = {
-    ...present,
-    codes: present.codes.map((code, at) => ownCodes?.get(present.cellIds[at] ?? '') ?? code),
-  };
+  const withOwn = (code: string, at: number) => ownCodes?.get(present.cellIds[at] ?? '') ?? code;
+  const codes = ownCodes === undefined ? present : { ...present, codes: present.codes.map(withOwn) };
   const configs = Object.fromEntries(
     configured.flatMap((id) => live.view.get(id) ?? []).map(({ id, options }) => [id, configOf(options)]),
   );

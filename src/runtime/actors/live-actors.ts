@@ -70,7 +70,7 @@ export class LiveActors {
     this.watch = watch;
     store.beforeCommit(() => {
       this.saveMoved();
-      this.#dropPassing();
+      if (this.#passing.size > 0) this.#dropPassing();
     });
   }
 
@@ -187,7 +187,7 @@ export class LiveActors {
         for (const actor of written) this.#save(tx, actor);
       });
     for (const actor of moved) this.place(actor);
-    this.#trim();
+    if (this.#idle.size > MAX_IDLE_ACTORS) this.#trim();
   }
 
   #save(tx: Transaction, actor: LiveActor): void {

@@ -20,7 +20,9 @@ export function submissionJson({ runId, lastEventId, json }: Submission): Uint8A
   invariant(first !== undefined, 'A submitted run has JSON.', runId);
   const members = Buffer.from(`{"runId":"${runId}","lastEventId":"${lastEventId}",`);
   const parts = [members, first.subarray(1), ...others];
-  const answer = recordMemory(parts.reduce((sum, { byteLength }) => sum + byteLength, 0));
+  let bytes = 0;
+  for (const { byteLength } of parts) bytes += byteLength;
+  const answer = recordMemory(bytes);
   let at = 0;
   for (const part of parts) {
     answer.set(part, at);

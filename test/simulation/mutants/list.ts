@@ -70,8 +70,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         module: '#src/runtime/actors/live-actors.ts',
-        from: '            this.saveMoved();\n            this.#dropPassing();',
-        to: '            if (!this.isLate) { this.isLate = true; setImmediate(() => { store.write(() => this.saveMoved()); this.isLate = false; }); }\n            this.#dropPassing();',
+        from: '            this.saveMoved();\n            if (this.#passing.size > 0)',
+        to: '            if (!this.isLate) { this.isLate = true; setImmediate(() => { store.write(() => this.saveMoved()); this.isLate = false; }); }\n            if (this.#passing.size > 0)',
       },
     ],
   },
