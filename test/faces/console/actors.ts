@@ -72,7 +72,7 @@ export async function actors(t: TestContext, { server, browser }: Stage): Promis
 
   await t.test('the page of an actor that does not exist says so and gives advice', async () => {
     await page.goto(`${server.baseUrl}/console#/ws_home/actors/run/run_none`);
-    await page.getByRole('alert').getByText('It may have been deleted').waitFor();
+    await page.getByRole('alert').getByText('The resource may have been deleted').waitFor();
   });
 
   assert.deepEqual(complaints, []);

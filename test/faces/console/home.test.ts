@@ -42,7 +42,7 @@ test('the list finds notebooks by title, and shows more on demand', { skip }, as
   await page.getByRole('button', { name: 'Sales of a month' }).waitFor();
   await page.getByRole('button', { name: /^Report/ }).waitFor({ state: 'detached' });
   await page.getByLabel('Search titles').fill('nothing like this');
-  await page.getByText('No title contains this').waitFor();
+  await page.getByText('No title contains this text').waitFor();
   await page.getByLabel('Search titles').fill('');
   await page.getByRole('button', { name: 'Show more' }).click();
   await page.getByRole('button', { name: 'Weather' }).waitFor();

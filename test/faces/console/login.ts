@@ -24,7 +24,7 @@ export async function login(t: TestContext, { server, browser }: Stage): Promise
     await field.fill(`\u200b${server.owner.token}`);
     await page.getByRole('button', { name: 'Sign in' }).click();
     assert.equal(await field.evaluate((input) => input.matches(':invalid')), true);
-    assert.match((await field.getAttribute('title')) ?? '', /copy it again/);
+    assert.match((await field.getAttribute('title')) ?? '', /copy the token again/);
     await field.fill(` ${server.owner.token} `);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
@@ -124,7 +124,7 @@ export async function login(t: TestContext, { server, browser }: Stage): Promise
     const { page, complaints } = await browser.signIn(server);
     await page.getByRole('heading', { name: 'Notebook sessions' }).waitFor();
     await assert.rejects(busy.submit([]));
-    const refusals = page.locator('.card').filter({ hasText: 'Refused since you look' });
+    const refusals = page.locator('.card').filter({ hasText: 'Refused since you opened the console' });
     await refusals.getByText('The session is busy').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Access token').fill(token);

@@ -43,7 +43,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
   );
 
   await t.test('the overview shows a refusal while it happens, with advice', async () => {
-    const card = page.locator('.card').filter({ hasText: 'Refused since you look' });
+    const card = page.locator('.card').filter({ hasText: 'Refused since you opened the console' });
     await assert.rejects(loop.submit([]));
     await card.getByText('Wait until the session is ready again, or cancel its run.').waitFor();
   });

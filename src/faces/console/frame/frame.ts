@@ -1,7 +1,6 @@
 /**
- * The only script of the page in which the HTML of outputs is shown. The page has no origin, its
- * policy allows no other script, and it cannot load or send anything. The script asks the parent
- * for the HTML, shows it, and reports how tall it is.
+ * The only script of the page in which the HTML of outputs is shown. The page has no origin, allows no other script, and cannot
+ * load or send anything. The script asks the parent page for the HTML, shows the HTML, and reports its height.
  */
 const parentPage = window.parent;
 
@@ -14,16 +13,15 @@ addEventListener('message', ({ source, data }: MessageEvent<unknown>) => {
   document.body.replaceChildren(...shown.querySelectorAll('style'), ...shown.body.childNodes);
 });
 
-// A link would replace this page, and its target must not be shown here. The middle button would
-// open a tab.
+// A click on a link would show the link's target in this frame, and a click of the middle button would open a tab. Neither is allowed.
 for (const type of ['click', 'auxclick'])
   addEventListener(type, (event) => {
     if (event.target instanceof Element && event.target.closest('a, area') !== null) event.preventDefault();
   });
 
 new ResizeObserver(() => {
-  // The reported height is that of the body. The page itself is never less tall than its frame, so
-  // with the page's height the frame could only grow.
+  // The height of the body is reported. The page itself is never lower than its frame, so with the height of the page the frame
+  // could only grow.
   parentPage.postMessage({ height: document.body.scrollHeight }, '*');
 }).observe(document.body);
 parentPage.postMessage({ ready: true }, '*');

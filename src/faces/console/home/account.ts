@@ -1,7 +1,6 @@
 /**
- * The person who has signed in. The session is in a cookie that the page cannot read, so every request of the page counts as a
- * request of that person. When the server no longer knows the
- * session, the page leads to the sign-in page.
+ * The person who has signed in. The browser sends the cookie of the sign-in, which the page cannot read, with every request of
+ * the page. When the server no longer knows the sign-in, the page leads to the sign-in page.
  */
 import { ApiError } from '#src/contract/client/api-error.ts';
 import { type Client, createClient } from '#src/contract/client/client.ts';
@@ -20,12 +19,12 @@ function signInPath(): string {
   return `${BASE_URL}/sign-in?to=${encodeURIComponent(pathname + search + hash)}`;
 }
 
-/** Returns the client of a workspace, or of no workspace. */
+/** Returns a client for the workspace; without an id, a client for requests without a workspace. */
 export function clientOf(workspaceId?: string): Client {
   return createClient({ baseUrl: BASE_URL, workspaceId, fetch: send });
 }
 
-/** Exchanges an access token for a session. Rejects with `ApiError`. */
+/** Exchanges an access token for a sign-in of this browser. Rejects with `ApiError`. */
 export async function signInWith(token: string): Promise<void> {
   const response = await request(`${BASE_URL}/sign-in`, {
     method: 'POST',
@@ -35,8 +34,8 @@ export async function signInWith(token: string): Promise<void> {
 }
 
 /**
- * Ends the session, or all sessions of the person in browsers. Then goes to the page that says so,
- * or to the identity provider, which ends its own session.
+ * Ends this sign-in, or all sign-ins of the person in browsers. Then goes to the page for a person who has signed out, or to the
+ * identity provider, which ends its own session.
  */
 export async function endSignIn({ everywhere = false } = {}): Promise<void> {
   const path = everywhere ? '/sign-out/everywhere' : '/sign-out';
@@ -54,8 +53,7 @@ export async function signInOptions(): Promise<SignInOptions> {
 }
 
 /**
- * Returns the address to which signing in leads. It is always an address of this server, whatever
- * the link says.
+ * Returns the address to open after signing in. Whatever the link names, this is always an address of this server.
  */
 export function destination(): string {
   const home = `${BASE_URL}/`;
@@ -65,7 +63,7 @@ export function destination(): string {
   return url.origin === location.origin ? url.href : home;
 }
 
-/** Returns the path and query of that address. The identity provider leads back to them. */
+/** Returns the path and the query of `destination`. The identity provider leads back to this path. */
 export function pathOfDestination(): string {
   const { pathname, search } = new URL(destination());
   return pathname + search;

@@ -16,8 +16,8 @@ interface Asking extends AskingCommandLine {
 }
 
 /**
- * The page on which a person confirms the sign-in of a command line. The person types the code,
- * which is never part of a link. So nobody can send a link that confirms the sender's own code.
+ * The page on which a person confirms the sign-in of a command line. The person types the code, which is never part of a link.
+ * Otherwise somebody could send a person a link that confirms the sender's own command line.
  */
 export function CommandLine() {
   const account = useSignal<OwnAccount | undefined>(undefined);
@@ -33,7 +33,9 @@ export function CommandLine() {
     } catch (reason) {
       error.value =
         reason instanceof ApiError && reason.status === 404
-          ? new Error('No command line waits with this code: it has expired, or was used. Start it again.')
+          ? new Error(
+              'No command line waits with this code: the code has expired, or was used. Run troupe login again.',
+            )
           : reason;
     }
     isBusy.value = false;
@@ -109,9 +111,8 @@ export function CommandLine() {
               <strong>{asking.value.machine}</strong>, and comes from the address {asking.value.address}.
             </p>
             <p class="notice" role="alert">
-              Confirm only if you have started <code>troupe login</code> yourself just now. Nobody who calls
-              or writes to you needs a code from you or has one for you: it would give them your notebooks and
-              data.
+              Confirm only if you have started <code>troupe login</code> yourself just now. Do not type a code
+              that somebody sends you, and give nobody yours: they would get your notebooks and data.
             </p>
             <label>
               Workspace

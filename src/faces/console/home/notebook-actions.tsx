@@ -11,11 +11,14 @@ interface NotebookActionsProps {
   readonly changed: () => Promise<unknown>;
 }
 
-/** The actions on one notebook of the list: renaming, duplicating and deleting it. */
+/** The actions on one notebook of the list: rename, duplicate, delete. */
 export function NotebookActions({ client, item, changed }: NotebookActionsProps) {
   const { id, updatedAt } = item;
   const title = item.title ?? 'Untitled';
-  /** Makes a change that an open session refuses: if there is one, the person is asked, it is closed, and `again` makes the change. */
+  /**
+   * Makes a change that is refused while a session is open. After a refusal the person is asked, the session is closed, and
+   * `again` makes the change.
+   */
   const whileClosed = async (change: () => Promise<unknown>, again: () => Promise<unknown>) => {
     try {
       await change();
@@ -38,7 +41,7 @@ export function NotebookActions({ client, item, changed }: NotebookActionsProps)
       client.notebooks.update(id, { title: cutText(wanted, 0, MAX_TITLE_CHARACTERS), expectedUpdatedAt });
     await whileClosed(
       () => renamed(updatedAt),
-      async () => renamed((await client.notebooks.get(id)).updatedAt), // the session may have saved it
+      async () => renamed((await client.notebooks.get(id)).updatedAt), // the session may have saved the notebook
     );
     await changed();
   };

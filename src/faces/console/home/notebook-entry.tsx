@@ -16,15 +16,14 @@ interface Found {
   readonly client: Client;
   readonly title: string;
   readonly workspace: OwnWorkspace;
-  /** Why the last session of the notebook has ended; empty when there was none. */
+  /** Why the last session of the notebook has ended; empty when it had no session. */
   readonly whyClosed?: string;
 }
 
 /**
- * The page at the address of a notebook, for a person who has no access to the notebook's page in
- * this browser yet. An open session is shown at once, which changes nothing. A session is opened
- * only by a click: the notebook's code may read everything that this person may read, so following
- * somebody's link must not start it.
+ * The page at the address of a notebook, for a person who has no access to the notebook's page in this browser yet. An open
+ * session is shown at once, because that starts nothing. A session is opened only by a click: code of the notebook may read
+ * everything that this person may read, so a link from somebody else must not start that code.
  */
 export function NotebookEntry({ notebookId }: { readonly notebookId: string }) {
   const found = useSignal<Found | 'nothing' | undefined>(undefined);
@@ -60,7 +59,8 @@ export function NotebookEntry({ notebookId }: { readonly notebookId: string }) {
         </h1>
         {notebook === 'nothing' && (
           <Empty title="There is no such notebook in your workspaces">
-            It was deleted, or you are not a member of its workspace: ask the person who sent you the address.
+            The notebook was deleted, or you are not a member of its workspace. Ask the person who sent you
+            the address.
           </Empty>
         )}
         {notebook !== undefined && notebook !== 'nothing' && (
@@ -87,8 +87,7 @@ export function NotebookEntry({ notebookId }: { readonly notebookId: string }) {
 }
 
 /**
- * Goes to the page of the notebook when it has an open session, and resolves with the notebook when
- * it has none.
+ * Goes to the page of a notebook that has an open session. Resolves with the notebook if it has no open session.
  */
 async function enter(notebookId: string): Promise<Found | 'nothing' | 'left'> {
   const found = await find(notebookId);
@@ -103,12 +102,15 @@ async function enter(notebookId: string): Promise<Found | 'nothing' | 'left'> {
     const isClosed =
       error instanceof ApiError && (error.code === 'not_found' || error.code === 'session_closed');
     if (!isClosed) throw error;
-    const last = await found.client.notebookSessions.get(notebookId).catch(() => undefined); // it had no session yet
+    const last = await found.client.notebookSessions.get(notebookId).catch(() => undefined); // the notebook had no session yet
     return last === undefined ? found : { ...found, whyClosed: whyClosed(last) };
   }
 }
 
-/** Resolves with the notebook, from the workspace that was chosen last or another one; undefined when the person may read none. */
+/**
+ * Resolves with the notebook, which is searched in the workspace that was chosen last and then in the others; undefined when the
+ * person may not read it anywhere.
+ */
 async function find(notebookId: string): Promise<Found | undefined> {
   const last = chosenWorkspace();
   let after: string | undefined;
@@ -132,8 +134,7 @@ async function find(notebookId: string): Promise<Found | undefined> {
 const LOOP_MS = 10_000;
 
 /**
- * Throws when this page has just led to the notebook and is shown again, because the browser did
- * not keep the cookie.
+ * Throws when this page has just led to the notebook and is shown again: the browser did not keep the cookie.
  */
 function keepFromLoop(notebookId: string): void {
   const key = `troupe.entered.${notebookId}`;

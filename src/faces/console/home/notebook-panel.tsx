@@ -20,7 +20,10 @@ interface PanelProps {
   readonly close: () => void;
 }
 
-/** The panel next to a notebook: the people in it, the cells that each has changed, and a conversation with its agent. */
+/**
+ * The panel next to a notebook: the people in the notebook, the cells that each of them has changed, and a conversation with the
+ * agent.
+ */
 export function NotebookPanel({ notebookId, place, presence, showCell, close }: PanelProps) {
   const { people, morePeople, changes } = presence;
   const labels = new Map(changes.flatMap(({ cells }) => cells.map(({ cellId, label }) => [cellId, label])));
@@ -79,8 +82,7 @@ type AgentProps = Pick<PanelProps, 'notebookId' | 'place' | 'presence'> & {
 };
 
 /**
- * The conversation, for a person who has signed in. The cookie of the notebook's page does not give
- * access to it.
+ * The conversation, for a person who has signed in. The cookie of the notebook's page gives no access to the conversation.
  */
 function Agent(props: AgentProps) {
   const isSignedIn = useSignal<boolean | undefined>(undefined);
@@ -160,10 +162,10 @@ function Chat({ notebookId, place, presence, cell, client }: AgentProps & { read
   );
 }
 
-/** The number of last prompts that are shown with their authors. Each takes a request. */
+/** How many of the last prompts are shown with their authors. Each author takes a request. */
 const MAX_NAMED = 30;
 
-/** Returns a function that returns the name of a prompt's author: a conversation that is shared has prompts of several people. */
+/** Returns a function that returns the name of a prompt's author. Several people may prompt in a shared conversation. */
 function useAuthors(client: Client, entries: readonly AgentEntry[], { people, agent }: NotebookPresence) {
   const authors = useSignal<ReadonlyMap<string, string>>(new Map());
   const prompts = entries.flatMap(({ role, runId }) => (role === 'user' && runId !== null ? [runId] : []));

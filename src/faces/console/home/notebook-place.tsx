@@ -14,8 +14,8 @@ import { takeTabPlace } from './tab-places.ts';
 const SHOWN_PEOPLE = 5;
 
 /**
- * The page at the address of a notebook: marimo's page in a frame, which has no origin and reaches nothing of this one, and around it the
- * people in the notebook, and its agent. A browser without the cookie of the notebook is led to it.
+ * The page at the address of a notebook: marimo's page in a frame, and around the frame the people in the notebook and its agent.
+ * The frame has no origin, so scripts in it reach nothing of this page.
  */
 export function NotebookPlaceView({ notebookId }: { readonly notebookId: string }) {
   const { place, presence, isRefused, isAway, retry } = usePresence();
@@ -40,12 +40,13 @@ export function NotebookPlaceView({ notebookId }: { readonly notebookId: string 
   }, [title, presence === undefined]);
   if (isRefused) return <NotebookEntry notebookId={notebookId} />;
   if (place === undefined || presence === undefined || !hasPlace.value) return <Loading />;
-  // Keys reach the notebook without a click, as in marimo. A page without an origin may not take the focus by itself.
+  // The frame gets the focus, so that keys reach the notebook without a click, as in marimo. A page without an origin may not
+  // take the focus by itself.
   const takeFocus = () => {
     if (document.activeElement === document.body) frame.current?.focus();
   };
   const showCell = (cellId: string) => {
-    // Marimo gives the element of a cell this id. Only the part after # differs, so nothing is loaded.
+    // marimo gives the element of a cell this id. Only the part of the address after # changes, so nothing is loaded.
     frame.current?.contentWindow?.location.replace(`${frameUrl()}#cell-${encodeURIComponent(cellId)}`);
     frame.current?.focus();
   };
@@ -159,15 +160,16 @@ interface PageConnection {
 }
 
 /**
- * The connection of marimo's page in the frame, as that page tells it (src/notebook/pages/page-connection.ts). Any script there may send the
- * message, so it only changes what the bar says. After a restart of the kernel that page asks to be loaded again (page-restarts.ts).
+ * The connection of marimo's page in the frame, as that page reports it (src/notebook/pages/page-connection.ts). Any script in
+ * the frame may send the report, so it changes only the text of the bar. After a restart of the kernel, marimo's page asks to be
+ * loaded again (page-restarts.ts).
  */
 function useConnection(frame: { readonly current: HTMLIFrameElement | null }): PageConnection {
   const connection = useSignal<PageConnection>({ isAway: false, isUnsaved: false });
   useEffect(() => {
     const take = ({ source, data }: MessageEvent) => {
       if (source === null || source !== frame.current?.contentWindow) return;
-      // Without a fragment, because a browser that finds the same address with another fragment loads nothing.
+      // The address has no fragment, because a browser loads nothing when only the fragment differs.
       if (data?.type === 'troupe-reload' && frame.current !== null) frame.current.src = frameUrl();
       if (data?.type !== 'troupe-connection') return;
       connection.value = { isAway: data.isAway === true, isUnsaved: data.isUnsaved === true };
@@ -180,10 +182,10 @@ function useConnection(frame: { readonly current: HTMLIFrameElement | null }): P
 
 const RETRY_MS = 3000;
 
-/** How long the server may take to answer before the bar says that it does not. */
+/** How long the server may take to answer before the bar says that it does not answer. */
 const MAX_ANSWER_MS = 3000;
 
-/** Resolves with how the server answers a request for the presence: `none` when it does not answer, or answers that it cannot. */
+/** Asks for the presence. Resolves with `given`, with `refused`, or with `none` when the server does not answer or cannot. */
 async function askForPresence(): Promise<'given' | 'refused' | 'none'> {
   const request = new AbortController();
   const timer = setTimeout(() => request.abort(), MAX_ANSWER_MS);
@@ -199,7 +201,7 @@ async function askForPresence(): Promise<'given' | 'refused' | 'none'> {
   }
 }
 
-/** Follows the presence while somebody looks: a browser has few connections to one server. */
+/** Follows the presence while the page is visible, because a browser has few connections to one server. */
 function usePresence() {
   const place = useSignal<Place | undefined>(undefined);
   const presence = useSignal<NotebookPresence | undefined>(undefined);
@@ -223,9 +225,9 @@ function usePresence() {
         isRefused.value = false;
       }
     };
-    // A lost connection is made again by itself, unless a proxy answers in place of the server. A refusal is final: the cookie is
-    // missing or has expired, or the session is closed. Only then may the frame go, which may have unsaved text. The stream also
-    // ends when the kernel is restarted, so its end alone does not mean that the server is away.
+    // The browser itself makes a lost connection again, unless a proxy answers in place of the server. A refusal is final: the
+    // cookie is missing or has expired, or the session is closed. Only then may the frame be removed, because it may have unsaved
+    // text. The stream also ends when the kernel is restarted, so its end alone does not mean that the server is away.
     source.onerror = async () => {
       const answer = await askForPresence();
       if (isOver || source.readyState === EventSource.OPEN) return;

@@ -17,7 +17,7 @@ import { NotebookActions } from './notebook-actions.tsx';
 import { openNotebook } from './open-notebook.ts';
 
 const PAGE_ITEMS = 30;
-/** How many pages are asked for at once, while a search finds too little. */
+/** The most pages that one search requests while it finds too little. */
 const MAX_PAGES = 5;
 const RECENT_ITEMS = 6;
 const SEARCH_AFTER_MS = 200;
@@ -95,12 +95,12 @@ export function NotebooksPage() {
       </header>
       {isUnreachable.value && (
         <p class="notice" role="status">
-          The server does not answer. This page goes on by itself once it does.
+          The server does not answer. This page continues by itself when the server is back.
         </p>
       )}
       {error.value !== undefined && <Problem error={error.value} />}
       {workspace === undefined ? (
-        <Empty title="You are a member of no workspace">Ask an owner of one to add you.</Empty>
+        <Empty title="You are a member of no workspace">Ask an owner of a workspace to add you.</Empty>
       ) : (
         <NotebookList key={workspace.id} workspace={workspace} />
       )}
@@ -190,8 +190,7 @@ function NotebookList({ workspace }: { readonly workspace: OwnWorkspace }) {
       try {
         sessions.value = await latestSessions(client, signal);
       } catch {
-        // The next attempt may succeed. If the session has ended, the page leads to another one by
-        // itself.
+        // The next attempt may succeed. If the sign-in has ended, the page leads to the sign-in page by itself.
       }
     };
     void look();
@@ -300,9 +299,9 @@ function NotebookList({ workspace }: { readonly workspace: OwnWorkspace }) {
         {items.value === undefined ? (
           error.value === undefined && <Loading />
         ) : items.value.length === 0 ? (
-          <Empty title={text === '' ? 'No notebooks yet' : 'No title contains this'}>
+          <Empty title={text === '' ? 'No notebooks yet' : 'No title contains this text'}>
             {mayEdit && text === ''
-              ? 'Begin a new one, or drop a file on this page: .ipynb, .py of marimo, or .md.'
+              ? 'Create a notebook, or drop a file on this page: .ipynb, .py of marimo, or .md.'
               : undefined}
           </Empty>
         ) : (
@@ -346,7 +345,10 @@ function titleOf({ title }: { readonly title: string | null }): string {
   return title ?? 'Untitled';
 }
 
-/** Resolves with notebooks whose titles contain the text, newest first. A search asks for some pages until it has found enough. */
+/**
+ * Resolves with notebooks whose titles contain the text, newest first. A search reads up to `MAX_PAGES` pages until it has found
+ * enough.
+ */
 async function pagesOf(client: Client, text: string, after: string | undefined, signal?: AbortSignal) {
   const title = text.trim() === '' ? undefined : text.trim();
   const items: Item[] = [];
@@ -367,7 +369,7 @@ async function pagesOf(client: Client, text: string, after: string | undefined, 
   return { items, nextCursor: cursor ?? null };
 }
 
-/** Resolves with the open sessions and those that were opened last, each once. */
+/** Resolves with the open sessions and the sessions that were opened last, without repetition. */
 async function latestSessions(client: Client, signal: AbortSignal): Promise<NotebookSessionSummary[]> {
   const limit = PAGE_ITEMS;
   const [open, latest] = await Promise.all([

@@ -66,7 +66,7 @@ export function SignInForm() {
         </button>
         {isUnknown(error.value) ? (
           <p class="notice" role="alert">
-            Nobody has this access token: it is misspelt, or it was revoked or has expired.
+            Nobody has this access token. It may be misspelt, revoked or expired.
           </p>
         ) : (
           error.value !== undefined && <Problem error={error.value} />
@@ -81,16 +81,16 @@ export function SignInForm() {
   );
 }
 
-/** Returns whether the server does not know the token. Its own sentence is for programs: it names a header. */
+/** Returns whether the server does not know the token. The server's own sentence names a header, so it is for programs. */
 function isUnknown(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'unauthenticated';
 }
 
-/** Why nobody was signed in after the identity provider's answer. */
+/** Sentences about answers of the identity provider after which nobody was signed in. */
 const REFUSALS: Readonly<Record<string, string>> = {
   failed: 'Signing in did not succeed. Try again.',
   cancelled: 'Signing in was cancelled.',
-  expired: 'Signing in took too long, or was begun in another browser. Try again.',
-  'no-workspace': 'You are a member of no workspace here. Ask an owner of one to add you.',
+  expired: 'Signing in took too long, or began in another browser. Try again.',
+  'no-workspace': 'You are a member of no workspace here. Ask an owner of a workspace to add you.',
   unknown: 'Your account cannot be used here. Ask an operator of this server.',
 };

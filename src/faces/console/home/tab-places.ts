@@ -1,14 +1,13 @@
 /**
- * Places for tabs with a framed notebook. Over HTTP/1.1 a browser has at most six connections to
- * one server for all frames below pages of one origin, and each notebook keeps one. A tab that
- * finds no free place shows marimo's page without a frame, so that its connections are counted
- * separately.
+ * Places for tabs with a framed notebook. Over HTTP/1.1 a browser has at most six connections to one server for all frames below
+ * pages of one origin, and each notebook keeps one connection. A tab that finds no free place shows marimo's page without a
+ * frame, because the browser counts connections of such a page separately.
  */
 
-/** Each visible tab needs one connection for its presence and one for a conversation, and requests need one. */
+/** Three places leave connections for the visible tab: one for its presence, one for a conversation, and one for requests. */
 const MAX_FRAMES = 3;
 
-/** Resolves with whether this tab may show a notebook in a frame. It keeps its place until it is closed. */
+/** Resolves with whether this tab may show a notebook in a frame. The tab keeps its place until it is closed. */
 export async function takeTabPlace(): Promise<boolean> {
   if (sharesConnections()) return true;
   // Without TLS, browsers offer locks only to pages from the same machine.
@@ -24,7 +23,7 @@ function sharesConnections(): boolean {
   return page instanceof PerformanceNavigationTiming && /^h[23]/.test(page.nextHopProtocol);
 }
 
-/** Resolves with whether this tab has the lock, which it then keeps. */
+/** Resolves with whether this tab has got the lock, which the tab then keeps. */
 function isTaken(name: string): Promise<boolean> {
   return new Promise((resolve) => {
     void navigator.locks.request(name, { ifAvailable: true }, (lock) => {

@@ -1,7 +1,7 @@
 import { printedLines } from '#src/contract/outputs/printed-lines.ts';
 import { OutputView, type ViewedOutput } from './output.tsx';
 
-/** The text that a cell printed, and the figures that it showed in between. */
+/** The text that a cell printed and the figures that it showed, in their order. */
 export type ConsoleEntry = ViewedOutput & { readonly channel?: string | undefined };
 
 export function Console(props: {

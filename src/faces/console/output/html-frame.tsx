@@ -14,12 +14,11 @@ export function HtmlFrame({ html, title }: { readonly html: string; readonly tit
   const height = useSignal(MIN_PX);
   const send = () => {
     const theme = document.documentElement.style.colorScheme || 'light dark';
-    // The frame has no origin that could be named. Its policy and the policy of this page keep the
-    // frame on its page.
+    // The target is `*`, because the frame has no origin. Its policy and the policy of this page keep any other page out of the frame.
     frame.current?.contentWindow?.postMessage({ html: latest.current, theme }, '*');
   };
-  // The frame may be ready before this listener exists, and it reports that only once. When the
-  // frame is moved to another place of the page, it loads again and reports again.
+  // A layout effect, because the frame reports only once that it is ready, perhaps before a later listener exists. When the frame
+  // is moved to another place of the page, it loads and reports again.
   useLayoutEffect(() => {
     const onMessage = ({ source, data }: MessageEvent<unknown>) => {
       if (source === null || source !== frame.current?.contentWindow) return;

@@ -48,7 +48,7 @@ function Data({ mimetype, data, text }: DataProps) {
   if (mimetype === 'text/html' || (mimetype === 'text/markdown' && /^\s*</.test(valueText(data))))
     return <Html html={valueText(data)} text={text} />;
   if (mimetype === 'application/json') return <pre class="output">{indented(data)}</pre>;
-  // Long text is cut off in the event, so it is shown from the data.
+  // The text in the event is cut off when it is long, so the text is taken from the data.
   return (
     <pre class="output">{mimetype.startsWith('text/') ? valueText(data) : (text ?? valueText(data))}</pre>
   );
@@ -68,7 +68,7 @@ function Picture({
   return <img class="output" src={url} alt={alt ?? 'A picture'} />;
 }
 
-/** The HTML by which marimo shows the `repr` of a value. It needs no frame. */
+/** The form of HTML in which marimo shows the `repr` of a value. Such an output needs no frame. */
 const ONLY_TEXT = /^\s*<pre[^>]*>[^<]*<\/pre>\s*$/;
 
 /**

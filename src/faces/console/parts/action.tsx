@@ -1,6 +1,6 @@
 /**
- * A button that changes something. If the change cannot be undone, the button asks once more. It
- * shows why the server refused the change.
+ * A button that changes something. If the change cannot be undone, the button asks for a confirmation. If the server refuses the
+ * change, the reason is shown.
  */
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
@@ -21,7 +21,7 @@ export function Action({ label, run, confirm, onDone, isDanger = false }: Action
   const button = useRef<HTMLButtonElement>(null);
   const hasFocus = useRef(false);
   const isAsking = state.value === 'asking';
-  // The pressed button disappears and loses the focus, so the harmless button gets the focus.
+  // The pressed button disappears and loses the focus. So the button that cancels gets the focus.
   useLayoutEffect(() => {
     if (hasFocus.current) button.current?.focus();
     hasFocus.current = isAsking;
@@ -61,7 +61,7 @@ export function Action({ label, run, confirm, onDone, isDanger = false }: Action
           type="button"
           ref={button}
           class={isDanger ? 'danger' : ''}
-          // Not `disabled`, because that would take away the focus.
+          // `aria-disabled` in place of `disabled`, which would take away the focus.
           aria-disabled={state.value === 'busy'}
           onClick={() => {
             if (state.value === 'busy') return;

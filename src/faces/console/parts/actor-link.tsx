@@ -3,7 +3,7 @@ import { here } from '../state/route.ts';
 interface ActorLinkProps {
   readonly kind: string;
   readonly id: string;
-  /** Shows the id alone, which begins with a word for its kind. */
+  /** Whether to show only the id, which begins with a short word for the kind. */
   readonly brief?: boolean;
   /** A title for people, shown instead of the id. */
   readonly title?: string;
@@ -23,9 +23,7 @@ export function LinkToActor({ kind, id, brief = false, title = id }: ActorLinkPr
   );
 }
 
-/**
- * An id. Its end distinguishes it from others, so the end stays visible when there is little room.
- */
+/** An id. Ids differ mostly at their ends, so the end stays visible when there is little room. */
 export function Id({ id }: { readonly id: string }) {
   return (
     <code class="id" title={id}>

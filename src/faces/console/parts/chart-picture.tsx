@@ -139,7 +139,7 @@ function Transition({
   );
 }
 
-/** The details of one state in the chart. */
+/** The note below the chart with the details of one state. */
 function StateNote({ chart, id }: { readonly chart: Chart; readonly id: string | undefined }) {
   const state = id === undefined ? undefined : find(asState(chart.root), id);
   if (state === undefined) return null;

@@ -10,8 +10,7 @@ import { clock, valueText } from './words.ts';
 type Session = Omit<AgentSession, 'entries'>;
 
 /**
- * Returns the conversation as its event stream describes it. The stream is followed again when
- * `again` changes.
+ * Returns the conversation as its event stream describes it. A change of `again` makes a new connection to the stream.
  */
 export function useConversation(client: Client, id: string, again = 0) {
   const session = useSignal<Session | undefined>(undefined);
@@ -41,7 +40,7 @@ export function useConversation(client: Client, id: string, again = 0) {
               change({ currentRunId: event.data.status === 'running' ? event.data.runId : null });
               break;
             case 'agent-entry':
-              // The stream has sent a prompt before. If it did not complete, the stream sends it once more with its outcome.
+              // A prompt that did not complete is sent once more, with its outcome. The second event replaces the first.
               entries.value = entries.value.some(({ id }) => id === event.data.id)
                 ? entries.value.map((one) => (one.id === event.data.id ? event.data : one))
                 : [...entries.value, event.data];
@@ -57,7 +56,7 @@ export function useConversation(client: Client, id: string, again = 0) {
           }
         }
         if (isOpen) return;
-        // A conversation that is closed has no stream.
+        // A closed conversation has no stream, so it is read instead.
         const closed = await client.agentSessions.get(id, { signal });
         error.value = undefined;
         session.value = closed;
@@ -129,7 +128,7 @@ function Entry({
 
 const SPEAKERS = { user: 'Person', assistant: 'Agent', tool: 'Tool' } as const;
 
-/** Returns a text, with a note when the event has only its beginning. */
+/** Returns a text, with a note if the event has only the beginning of the text. */
 function withOmitted(text: string, { omittedChars }: { readonly omittedChars?: number }): string {
   return omittedChars === undefined ? text : `${text}\n… ${omittedChars} characters more`;
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** The text of an empty view: why it is empty, and how that changes. */
+/** The text of an empty view: why the view is empty, and how to fill it. */
 export function Empty({
   title,
   children,

@@ -1,6 +1,6 @@
 import { valueText } from './words.ts';
 
-/** Named values. Those that are null are left out. */
+/** Named values. Values that are null are left out. */
 export function Facts({ facts }: { readonly facts: Readonly<Record<string, unknown>> }) {
   return (
     <dl class="facts">

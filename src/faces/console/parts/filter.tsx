@@ -1,13 +1,12 @@
 /**
- * Filters of a view. They are part of the view's link, so a filtered view can be bookmarked and
- * sent.
+ * Filters of a view. The link of a view contains its filters, so a filtered view can be bookmarked and sent.
  */
 import { useRef } from 'preact/hooks';
 import { filterBy, place } from '../state/route.ts';
 
 const TYPING_PAUSE_MS = 250;
 
-/** A text that is searched for. */
+/** A filter that searches for a text. */
 export function TextFilter({ name, label }: { readonly name: string; readonly label: string }) {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   return (
@@ -30,7 +29,7 @@ interface Choice {
   readonly title: string;
 }
 
-/** One of several values, or all of them. */
+/** A filter that lets through one of several values, or all values. */
 export function ChoiceFilter(props: {
   readonly name: string;
   readonly label: string;

@@ -1,15 +1,15 @@
 import MarkdownIt, { type Token } from 'markdown-it';
 import { type ComponentChildren, Fragment, h } from 'preact';
 
-/** A text with deeper lists and quotations is shown as it is. */
+/** A text with more deeply nested lists and quotations is shown without formatting. */
 const MAX_DEPTH = 20;
-/** Links to other schemes, such as `javascript:`, are text. */
+/** The addresses of links. A link with another scheme, such as `javascript:`, is shown as text. */
 const LINK = /^(?:https?:|mailto:)/i;
 /** The elements that Markdown may make; a heading is a line in bold. */
 const TAGS = new Set('blockquote em li ol p pre s strong table tbody td th thead tr ul'.split(' '));
 
-/** A parser with linear cost, because a model may be made to write a text that would block the page. */
-const parser = new MarkdownIt({ html: false, maxNesting: MAX_DEPTH + 4 }); // beyond it the parser drops text
+/** A parser with linear cost. Otherwise somebody could make a model write a text that blocks the page. */
+const parser = new MarkdownIt({ html: false, maxNesting: MAX_DEPTH + 4 }); // the parser drops text that is nested more deeply
 parser.validateLink = (url) => LINK.test(url);
 
 /**
@@ -21,7 +21,7 @@ export function markdownElements(text: string): ComponentChildren | undefined {
   return isTooDeep(tokens) ? undefined : elements(tokens);
 }
 
-/** Returns whether the elements are nested too deeply to be drawn, as those of a text of thousands of asterisks are. */
+/** Returns whether the elements are nested too deeply to be drawn, for example those of a text of thousands of asterisks. */
 function isTooDeep(tokens: readonly Token[]): boolean {
   let depth = 0;
   return tokens.some(({ nesting, children }) => {

@@ -3,10 +3,10 @@ import { useEffect, useMemo } from 'preact/hooks';
 
 type Reader = typeof import('./markdown-elements.tsx').markdownElements;
 
-/** A longer text is shown as it is. */
+/** A longer text is shown without formatting. */
 const MAX_CHARS = 50_000;
 
-/** Shows a text in Markdown. Until the parser is loaded, which few pages need, it shows the plain text. */
+/** Shows a text in Markdown. The parser is loaded when it is first needed, and until then the plain text is shown. */
 export function Markdown({ text }: { readonly text: string }) {
   const reader = useSignal<{ readonly read: Reader } | undefined>(undefined);
   useEffect(() => {

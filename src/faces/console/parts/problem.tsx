@@ -5,19 +5,19 @@ import { valueText } from './words.ts';
 const ADVICE: Readonly<Record<number, string>> = {
   401: 'Sign out and paste a token that is still valid.',
   403: 'Ask an owner of the workspace for the right, or use a token that has the scope.',
-  404: 'It may have been deleted, or it is in another workspace.',
+  404: 'The resource may have been deleted, or may be in another workspace.',
   429: 'Wait a moment, then try again.',
   503: 'The server starts, stops, or misses something. Try again in a moment.',
 };
 
 interface ProblemProps {
   readonly error: unknown;
-  /** A title in place of that of the error, such as `data.ipynb was not imported`. */
+  /** A title in place of the title of the error, such as `data.ipynb was not imported`. */
   readonly title?: string;
   readonly retry?: () => void;
 }
 
-/** An error: its title, its cause, and its solution. */
+/** Shows an error with its title, its cause and advice. */
 export function Problem({ error, title, retry }: ProblemProps) {
   const { title: ownTitle, code, detail, advice, requestId } = describe(error);
   return (
@@ -59,7 +59,7 @@ function describe(error: unknown): Description {
     return {
       title: 'The server does not answer',
       detail: error.message,
-      advice: 'Is it running? The console goes on by itself once it answers.',
+      advice: 'Is it running? The console continues by itself when the server is back.',
     };
   }
   return {

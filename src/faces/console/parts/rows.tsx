@@ -5,9 +5,9 @@ import { useEffect, useRef } from 'preact/hooks';
 
 export interface RowColumn<Item> {
   readonly title: string;
-  /** A class of the cells. `wide` is left out on narrow screens, `grow` takes the room that is left. */
+  /** The class of the column's cells. A column `wide` is hidden on narrow screens, and a column `grow` takes the remaining room. */
   readonly class?: string;
-  /** Rows are used again for other items: a component with a state of its own needs a key. */
+  /** Returns the content of a cell. Rows are used again for other items, so a component with state needs a key. */
   readonly cell: (item: Item) => ComponentChildren;
 }
 
@@ -15,9 +15,9 @@ interface RowsProps<Item> {
   readonly label: string;
   readonly columns: readonly RowColumn<Item>[];
   readonly items: readonly Item[];
-  /** The total number, if it is known to be more than `items`. */
+  /** The total number of items, if it is known and larger than the number of `items`. */
   readonly total?: number;
-  /** Called when the last rows come into sight. */
+  /** Called when the last rows come into view. */
   readonly onEnd?: () => void;
   readonly classOf?: (item: Item) => string;
 }
@@ -46,11 +46,10 @@ export function Rows<Item>(props: RowsProps<Item>) {
   useEffect(() => {
     if (last >= items.length) onEnd?.();
   }, [last, items.length]);
-  // A row that leaves at one edge is used again at the other, because changing its text is cheaper
-  // than making a new element.
+  // A row that leaves the view at one edge is used again at the other edge. Changing its text is cheaper than making a new element.
   const slots = SLOTS * Math.ceil((last - first) / SLOTS);
   const onScroll = () => {
-    // Only a scroll by whole rows changes which rows exist.
+    // The position is rounded, because only a scroll by whole rows changes which rows exist.
     top.value = Math.floor((box.current?.scrollTop ?? 0) / ROW_PX) * ROW_PX;
   };
   return (
@@ -83,7 +82,7 @@ export function Rows<Item>(props: RowsProps<Item>) {
   );
 }
 
-/** The room of the rows that are not rendered. */
+/** Empty space in place of rows that are not rendered. */
 function Space({ rows, columns }: { readonly rows: number; readonly columns: number }) {
   if (rows <= 0) return null;
   return (

@@ -1,7 +1,7 @@
 import { now } from '../state/visible.ts';
 import { ago, dateTime } from './words.ts';
 
-/** The age of something, which keeps counting. */
+/** The time since `since`, which is updated every second. */
 export function Age({ since }: { readonly since: string }) {
   return (
     <time dateTime={since} title={dateTime(since)}>

@@ -1,4 +1,4 @@
-/** The field for an access token, whose name in the form is `token`. It takes the focus where the page has nothing else to do. */
+/** The field for an access token, whose name in the form is `token`. With `takesFocus`, the field takes the focus. */
 export function TokenField({
   label,
   takesFocus = false,
@@ -14,7 +14,7 @@ export function TokenField({
         type="password"
         required
         pattern="\s*[!-~]+\s*"
-        title="Letters, digits and signs of ASCII. If it looks like that, it holds something invisible: copy it again."
+        title="A token has only letters, digits and signs of ASCII. The field has another, perhaps invisible character: copy the token again."
         autocomplete="off"
         autocapitalize="off"
         spellcheck={false}

@@ -21,7 +21,7 @@ export function duration(ms: number): string {
   return ago(ms);
 }
 
-/** Returns a duration in whole seconds and above: `12 s`, `3 min 20 s`, `2 d 4 h`. */
+/** Returns a duration in seconds or longer units: `12 s`, `3 min 20 s`, `2 d 4 h`. */
 export function ago(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 60) return `${seconds} s`;
@@ -49,7 +49,7 @@ export function counted(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 
-/** Returns a time as the user's clock shows it, with the date unless that is today. */
+/** Returns a time as the user's clock shows it, with the date if it is not today. */
 export function clock(timestamp: string): string {
   const time = new Date(timestamp);
   const isToday = time.toDateString() === new Date().toDateString();
@@ -74,7 +74,10 @@ export function shellWord(text: string): string {
   return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** `good` works, `busy` does something, `warn` is on its way, `bad` has failed, `calm` sleeps, `over` has ended. */
+/**
+ * The colour of a state. `good`: works. `busy`: is doing something. `warn`: is changing. `bad`: has failed. `calm`: sleeps.
+ * `over`: has ended.
+ */
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'calm' | 'over';
 
 const TONES: readonly (readonly [RegExp, Tone])[] = [

@@ -37,7 +37,7 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-/** The search field of a view takes precedence over the one in the top bar. */
+/** Moves the focus to the search field of the view, or else to the search field in the top bar. */
 function focusSearch(): void {
   const own = document.querySelector<HTMLInputElement>('main input[type=search]');
   (own ?? document.querySelector<HTMLInputElement>('.search input'))?.focus();

@@ -53,7 +53,7 @@ export function Login() {
           as for the list of notebooks.
         </p>
         <p class="faint">
-          The first start of the server printed a token and keeps it in <code>bootstrap.json</code> in its
+          The first start of the server printed a token and stored it in <code>bootstrap.json</code> in its
           data directory. On the machine of the server: <code>troupe token create</code>. The console keeps
           the token in the memory of this page.
         </p>

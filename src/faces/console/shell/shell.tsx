@@ -31,7 +31,8 @@ export function Shell() {
       <main id="content">
         {isUnreachable.value && (
           <p class="notice unreachable" role="status">
-            The server does not answer. What is shown may be old; the console goes on by itself.
+            The server does not answer. The shown data may be old; the console continues by itself when the
+            server is back.
           </p>
         )}
         <CurrentView />
@@ -41,7 +42,7 @@ export function Shell() {
   );
 }
 
-/** This is a button and not a link, because the part of the address after `#` is the route. */
+/** A button calls this function. A link could not, because the part of the address after `#` is the route. */
 function skipToContent(): void {
   document.querySelector<HTMLElement>('main h1')?.focus();
 }

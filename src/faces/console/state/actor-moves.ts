@@ -1,6 +1,6 @@
 /**
- * The transitions of actors, as they happen. Listeners are called once for each frame, however many
- * transitions there are.
+ * The transitions of actors, as they happen. Listeners are called at most once for each frame of the screen, with all transitions
+ * since.
  */
 import type { ActorStreamEvent } from '#src/contract/wire/actor.ts';
 import { useClient } from './data.ts';
@@ -13,8 +13,8 @@ export type ActorMove = Extract<ActorStreamEvent, { readonly type: 'actor.moved'
 type ActorMoves = ReadonlyMap<string, ActorMove>;
 
 /**
- * While the component is shown, calls `onMoves` with the transitions of actors of a kind, and `onGap` when some may
- * have been missed. The empty kind stands for all.
+ * While the component is shown, calls `onMoves` with the transitions of actors of a kind, and `onGap` when transitions may have
+ * been missed. An empty kind means all kinds.
  */
 export function useActorMoves(kind: string, onMoves: (moves: ActorMoves) => void, onGap: () => void): void {
   const client = useClient();

@@ -10,18 +10,18 @@ export interface TreeNode {
 
 export interface ActorTree {
   /**
-   * Each actor is followed by the actors within it. Among actors within the same one, the one that
-   * has been longest in its state comes first.
+   * Each actor is followed by the actors that it contains. Of actors with the same parent, the one that has been longest in its
+   * state comes first.
    */
   readonly nodes: readonly TreeNode[];
-  /** Whether there are actors that were not loaded. */
+  /** Whether some actors were not loaded. */
   readonly isCut: boolean;
 }
 
 const PAGE = 100;
 const MAX_ACTORS = 1_000;
 const KINDS = ['environment', 'notebook-session', 'agent-session', 'run'];
-/** The kinds of parents of each kind of actor: the first of its links to one of these is its parent. */
+/** The possible kinds of parents for each kind of actor. The parent of an actor is its first link to one of these kinds. */
 const WITHIN: Readonly<Record<string, readonly string[]>> = {
   'notebook-session': ['environment'],
   'agent-session': ['notebook-session', 'environment'],

@@ -23,11 +23,11 @@ export interface RefusedChange {
 
 const MAX_KEPT = 100;
 
-/** How many actors are in each state; undefined until the server has first sent that. */
+/** How many actors are in each state; undefined until the server has sent the first counts. */
 export const counts = signal<ActorPage['counts'] | undefined>(undefined);
-/** Whether the server sends changes to this user, as it does to owners; undefined until that is known. */
+/** Whether the server sends changes to this user, which it does for owners; undefined until the server has answered. */
 export const isTold = signal<boolean | undefined>(undefined);
-/** Numbers of changes by kind of actor. */
+/** How often actors of each kind have changed. */
 const changed = signal<Readonly<Record<string, number>>>({});
 /** How often changes may have been missed. */
 const gaps = signal(0);
@@ -41,7 +41,7 @@ onSignOut(() => {
   refused.value = {};
 });
 
-/** Returns a number that grows when actors of these kinds have changed, or may have. */
+/** Returns a number that grows whenever actors of these kinds may have changed. */
 export function changesOf(kinds: readonly string[]): number {
   return kinds.reduce((sum, kind) => sum + (changed.value[kind] ?? 0), gaps.value);
 }

@@ -15,7 +15,7 @@ export interface RoutedTransition {
   readonly to: string;
   /** Types of events. */
   readonly events: readonly string[];
-  /** The same events as lines of text for the picture. Absent when the lines are the types. */
+  /** The lines of text for these events in the picture. Absent when the lines are the types of the events. */
   readonly lines?: readonly string[];
   readonly points: readonly (readonly [number, number])[];
   readonly label?: {
@@ -29,7 +29,7 @@ export interface RoutedTransition {
 export interface ChartDrawing {
   readonly width: number;
   readonly height: number;
-  /** Outer states before inner ones. */
+  /** The states; a state comes before the states within it. */
   readonly states: readonly PlacedState[];
   readonly transitions: readonly RoutedTransition[];
 }

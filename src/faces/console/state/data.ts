@@ -1,6 +1,6 @@
 /**
- * Data of the server for a view: loaded when the view is shown, loaded again when it may have changed, and dropped with
- * the view.
+ * Data of the server for a view. The data are loaded when the view is shown, loaded again when they may have changed, and dropped
+ * with the view.
  */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
@@ -30,15 +30,15 @@ export function useClient(): Client {
 /** The occasions on which the data are loaded again. */
 export interface Renewal {
   /**
-   * Kinds of actors whose changes load the data again. Users who get no changes from the server load at intervals
-   * instead.
+   * Kinds of actors whose changes cause another load. For users to whom the server sends no changes, the data are loaded at
+   * intervals instead.
    */
   readonly follows?: readonly string[];
-  /** Loads again this long after each time, while the page is visible. */
+  /** The pause after which the data are loaded again, while the page is visible. */
   readonly everyMs?: number;
 }
 
-/** How often the console loads again for users who get no changes from the server. */
+/** How often data are loaded again for users to whom the server sends no changes. */
 export const UNTOLD_EVERY_MS = 3_000;
 
 /**
@@ -55,7 +55,7 @@ export function useRenewal({
   return [changes + comebacks.value, isUntold ? UNTOLD_EVERY_MS : everyMs];
 }
 
-/** Calls `onChange` when the number differs from the previous one. */
+/** Calls `onChange` when the number differs from the number of the previous call. */
 export function useChange(number: number, onChange: () => void): void {
   const last = useRef(number);
   useEffect(() => {
@@ -66,7 +66,8 @@ export function useChange(number: number, onChange: () => void): void {
 }
 
 /**
- * Returns the data that `load` resolves with, while `inputs` stay the same. Nothing is loaded while the page is hidden.
+ * Returns the data that `load` resolves with. A change of `inputs` drops the data and loads again. Nothing is loaded while the
+ * page is hidden.
  */
 export function useData<T>(
   load: (client: Client, signal: AbortSignal) => Promise<T>,
@@ -94,7 +95,7 @@ export function useData<T>(
     let isWanted = false;
     const renew = async () => {
       isWanted = true;
-      // A running request is not aborted: otherwise a slow server might never get to send anything.
+      // A running request is not aborted. Otherwise a slow server might never finish an answer.
       if (isLoading) return;
       clearTimeout(timer);
       isLoading = true;

@@ -1,6 +1,5 @@
 /**
- * An open notebook as its event stream describes it. Looking at it neither wakes it nor keeps it
- * awake.
+ * An open notebook as its event stream describes it. The view neither wakes the notebook nor keeps it awake.
  */
 import { useSignal } from '@preact/signals';
 import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
@@ -54,7 +53,7 @@ export function useNotebook(id: string): {
             if (!signal.aborted) notebook.value = present;
           });
         }
-        // A closed session has no stream, but its notebook is still there.
+        // A closed session has no stream, but its notebook can still be read.
         if (present === NOTHING) {
           notebook.value = savedNotebook(await client.notebooks.get(id, { signal }));
           error.value = undefined;

@@ -1,5 +1,5 @@
 /**
- * One actor. It is loaded again when its stream says that it has moved, refused a command or left.
+ * One actor, which is loaded again when its stream reports that the actor has moved, refused a command or left.
  */
 import { useRef } from 'preact/hooks';
 import { ApiError } from '#src/contract/client/api-error.ts';
@@ -17,8 +17,8 @@ export function useActor(kind: string, id: string): Data<ActorDetail> {
 }
 
 /**
- * Calls `onChange` when the actor has changed, or may have. The server sends changes to owners of the workspace only; for
- * other users `onChange` is called at intervals.
+ * Calls `onChange` when the actor may have changed. The server sends changes only to owners of the workspace; for other users
+ * `onChange` is called at intervals.
  */
 export function useChangesOf(kind: string, id: string, onChange: () => void): void {
   const client = useClient();
@@ -32,7 +32,7 @@ export function useChangesOf(kind: string, id: string, onChange: () => void): vo
       try {
         for await (const event of client.followActors({ kind, id, signal: gone })) {
           if (event.type === 'actors.replayed' || event.type === 'actors.resync-required') continue;
-          // The actor was loaded when the component appeared.
+          // The first snapshot brings no news, because the actor was loaded when the component appeared.
           const isKnown = event.type === 'actors.snapshot' && (isFirst || event.resumed === true);
           isFirst = false;
           if (isKnown) continue;

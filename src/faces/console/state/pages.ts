@@ -1,6 +1,5 @@
 /**
- * A list that comes in pages. The first page is loaded at once, others when the user scrolls near
- * them.
+ * A list that the server sends in pages. The first page is loaded at once, each other page when the user scrolls near it.
  */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
@@ -13,17 +12,17 @@ import { isVisible } from './visible.ts';
 export interface Pages<Item, P extends Page<Item>> {
   /** Undefined until the first page has arrived. */
   readonly items: readonly Item[] | undefined;
-  /** The first page as it was loaded last. */
+  /** The last answer of the server for the first page. */
   readonly head: P | undefined;
   readonly isComplete: boolean;
   readonly error: unknown;
-  /** Loads the next page, unless there is no further page or a page is being loaded. */
+  /** Loads the next page, if there is one and no page is being loaded. */
   more(): void;
   /** Loads the shown pages again. */
   reload(): void;
-  /** Loads the first page again, soon, unless the user has gone beyond it. */
+  /** Loads the first page again after a short pause, unless the user has scrolled beyond it. */
   refresh(): void;
-  /** Replaces items in place; `change` returns the new item, the same, or undefined to remove it. */
+  /** Replaces items in place. `change` returns the new item, or the same item, or undefined to remove the item. */
   patch(change: (item: Item) => Item | undefined): void;
 }
 
@@ -38,7 +37,7 @@ const REFRESH_PAUSE_MS = 1_000;
 
 type LoadPage<P> = (client: Client, after: string | undefined, signal: AbortSignal) => Promise<P>;
 
-/** The first page is loaded again as long as the user has not gone beyond it. */
+/** Returns a list in pages. Its first page is loaded again after changes, as long as the user has not scrolled beyond it. */
 export function usePages<Item, P extends Page<Item>>(
   load: LoadPage<P>,
   inputs: readonly unknown[],

@@ -6,7 +6,7 @@ import { endOfText } from '#src/base/text/cut-text.ts';
 import type { Output } from '#src/contract/wire/output.ts';
 
 const MAX_ENTRIES = 500;
-/** The most characters that are kept of one text, as many as the server keeps. */
+/** The most characters that are kept of one text. The server keeps as many. */
 const MAX_TEXT_CHARS = 64 * 1024;
 /** The most characters of all entries together. Figures may be large. */
 const MAX_CHARS = 16 * 2 ** 20;
@@ -24,7 +24,7 @@ export function withPrinted(before: readonly Output[], more: readonly Output[]):
   return lastOf(entries);
 }
 
-/** Returns the last entries that are within the limits, at least one. */
+/** Returns the last entries that fit within the limits, at least one entry. */
 function lastOf(entries: readonly Output[]): readonly Output[] {
   let chars = 0;
   let first = entries.length;

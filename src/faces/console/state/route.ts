@@ -1,4 +1,4 @@
-/** Where the user is: every view, with its filters, is a link. The part after `#` never reaches the server. */
+/** The view that the user sees. Every view, with its filters, has a link. The part of a link after `#` is never sent to the server. */
 import { signal } from '@preact/signals';
 
 export interface ViewAddress {
@@ -11,7 +11,7 @@ export interface ViewAddress {
 
 export type Filters = Readonly<Record<string, string>>;
 
-/** The view and ids that the address names. */
+/** The view and the ids in the present address. */
 export const place = signal(parsed(location.hash));
 
 addEventListener('hashchange', () => {
@@ -25,7 +25,7 @@ export function linkTo(workspaceId: string, path: readonly string[], filters: Fi
   return `#/${[workspaceId, ...path].map(encodeURIComponent).join('/')}${query}`;
 }
 
-/** Returns the link to a view of the workspace in which the user is. */
+/** Returns the link to a view of the present workspace. */
 export function here(path: readonly string[], filters: Filters = {}): string {
   return linkTo(place.value.workspaceId, path, filters);
 }

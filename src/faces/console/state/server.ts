@@ -5,7 +5,7 @@
 import { effect, signal } from '@preact/signals';
 import { isVisible, noteServerTime } from './visible.ts';
 
-/** The address of the server: its pages may be below a path of a proxy. */
+/** The address of the server, which may have a path, because a proxy can serve it below one. */
 export const BASE_URL =
   location.origin + location.pathname.replace(/\/(console\/?|sign-in|n\/[^/]+\/)?$/, '');
 
@@ -13,9 +13,9 @@ const ASK_EVERY_MS = 3_000;
 /** The statuses that a proxy returns while the server is away. */
 const PROXY_STATUSES: readonly number[] = [502, 504];
 
-/** Whether a request got no answer from the server, and the server has not answered since. */
+/** Whether a request got no answer, and the check of the server has not succeeded since. */
 export const isUnreachable = signal(false);
-/** How often the server has come back. Shown data are loaded again then. */
+/** How often the server has come back. Each time, the shown data are loaded again. */
 export const comebacks = signal(0);
 
 /** Sends a request, and records whether the server answered and the time of the server's clock. */
@@ -24,7 +24,7 @@ export async function request(...[input, init]: Parameters<typeof fetch>): Promi
     const response = await fetch(input, init);
     if (PROXY_STATUSES.includes(response.status)) isUnreachable.value = true;
     const date = Date.parse(response.headers.get('date') ?? '');
-    // A cached answer has the time at which it was made.
+    // A cached answer has the time of its making, not the present time.
     if (response.headers.get('cache-control') === 'no-store' && !Number.isNaN(date)) noteServerTime(date);
     return response;
   } catch (error) {
@@ -34,8 +34,8 @@ export async function request(...[input, init]: Parameters<typeof fetch>): Promi
   }
 }
 
-// Only this request ends the state. If every answer did, one request that always fails would make
-// the console load all data again and again.
+// Only this request ends the state `isUnreachable`. If every answer ended the state, one request that always fails would make the
+// console load all data again and again.
 effect(() => {
   if (!isUnreachable.value || !isVisible.value) return;
   const timer = setInterval(async () => {

@@ -1,7 +1,7 @@
 /**
- * The user of the console: the person who has signed in with this browser, or the holder of a token that was pasted. Such a token
- * stays in the memory of the page or, if its user asks for it, in `sessionStorage`, which ends with the tab. It is never in a link, a
- * cookie or `localStorage`.
+ * The user of the console: the person who has signed in with this browser, or the holder of a pasted token. A pasted token stays
+ * in the memory of the page or, if the user asks for that, in `sessionStorage`, which ends with the tab. The token is never in a
+ * link, a cookie or `localStorage`.
  */
 import { signal } from '@preact/signals';
 import { ApiError } from '#src/contract/client/api-error.ts';
@@ -11,7 +11,7 @@ import { endSignIn } from '../home/account.ts';
 import { BASE_URL, request } from './server.ts';
 
 export interface SignIn {
-  /** Whether it belongs to the browser, with its secret in a cookie, and not to an access token. */
+  /** Whether this is the sign-in of the browser, whose secret is in a cookie. Otherwise the user has pasted an access token. */
   readonly isOfBrowser: boolean;
   readonly account: OwnAccount;
   readonly workspaces: readonly OwnWorkspace[];
@@ -30,20 +30,18 @@ export function onSignOut(forget: () => void): void {
   forgetters.push(forget);
 }
 
-/** Whether the server is being asked whether the token of this tab is still good. */
+/** Whether the console is still asking the server if the token of this tab is valid. */
 export const isResuming = signal(false);
 /** The reason why the last sign-in ended, shown on the page for signing in. */
 export const endedBecause = signal<string | undefined>(undefined);
 
-/**
- * Signs in with a token. Rejects with `ApiError` or `ConnectionError`, and then changes nothing.
- */
+/** Signs in with a token. Rejects with `ApiError` or `ConnectionError`, without any change. */
 export async function signIn(token: string, options: { readonly remember: boolean }): Promise<void> {
   await begin(token);
   if (options.remember) sessionStorage.setItem(KEY, token);
 }
 
-/** Signs in with a token, or without one with the sign-in of the browser. */
+/** Signs in with a token; without a token, uses the sign-in of the browser. */
 async function begin(token: string | undefined): Promise<void> {
   const send = watchedFetch(token);
   const create = (workspaceId?: string) =>
@@ -60,8 +58,7 @@ async function begin(token: string | undefined): Promise<void> {
 }
 
 /**
- * Signs in with the token of this tab if there is one, and otherwise with the sign-in of the browser. Resolves when that has succeeded
- * or failed.
+ * Signs in with the token of this tab, or else with the sign-in of the browser. Resolves after success and after failure.
  */
 export async function resume(): Promise<void> {
   const token = sessionStorage.getItem(KEY) ?? undefined;
@@ -71,7 +68,7 @@ export async function resume(): Promise<void> {
   } catch (error) {
     const isUnknown = error instanceof ApiError && error.status === 401;
     if (isUnknown) sessionStorage.removeItem(KEY);
-    // Nobody has signed in with this browser yet, which is not a failure.
+    // That nobody has signed in with this browser yet is not a failure.
     if (!isUnknown || token !== undefined)
       endedBecause.value = error instanceof Error ? error.message : String(error);
   }
@@ -79,15 +76,14 @@ export async function resume(): Promise<void> {
 }
 
 /**
- * Signs out. Ends the sign-in of the browser and goes to the page that says so, or forgets the
- * token. Rejects with `ApiError`.
+ * Signs out: forgets the pasted token, or ends the sign-in of the browser and leaves the console. Rejects with `ApiError`.
  */
 export async function signOut(): Promise<void> {
   if (user.peek()?.isOfBrowser === true) await endSignIn();
   else forget();
 }
 
-/** Forgets the token of the user and everything that was shown. */
+/** Forgets the user's token and all shown data. */
 function forget(because?: string): void {
   sessionStorage.removeItem(KEY);
   endedBecause.value = because;

@@ -1,4 +1,4 @@
-/** The theme: light, dark, or that of the system. This browser remembers it; it is not secret. */
+/** The theme: light, dark, or the theme of the system. The browser remembers the choice, which is not secret. */
 import { effect, signal } from '@preact/signals';
 
 const THEMES = ['system', 'light', 'dark'] as const;

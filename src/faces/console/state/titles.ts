@@ -8,8 +8,8 @@ import { isVisible } from './visible.ts';
 
 const MAX_TITLES = 100;
 /**
- * The pause between two requests. Without it, a session beyond the first `MAX_TITLES`, which is
- * missing from every answer, would be requested again and again.
+ * The pause between two requests. Without this pause, a session that is missing from every answer, because it is beyond the first
+ * `MAX_TITLES`, would be requested again and again.
  */
 const MIN_GAP_MS = 10_000;
 /** Titles change, so a view that appears later loads them again. */
@@ -30,7 +30,7 @@ export function isSession(kind: string): boolean {
   return kind.endsWith('-session');
 }
 
-/** Returns the known titles of sessions, and the ids of the others, whose titles are requested. */
+/** Returns a function that returns the title of a session, or its id if the title is not known yet. Unknown titles are requested. */
 export function useTitles(sessionIds: readonly string[]): (sessionId: string) => string {
   const client = useClient();
   const { workspaceId } = place.value;

@@ -7,10 +7,10 @@ document.addEventListener('visibilitychange', () => {
   isVisible.value = document.visibilityState === 'visible';
 });
 
-/** The time of the server, once a second while somebody looks. */
+/** The time of the server, updated once a second while the page is visible. */
 export const now = signal(Date.now());
 
-/** A smaller difference may come from the time that an answer took. */
+/** A smaller difference between the clocks may come from the time that an answer took. */
 const MIN_DIFFERENCE_MS = 5_000;
 /** How far the server's clock is ahead of this machine's clock. */
 let aheadMs = 0;

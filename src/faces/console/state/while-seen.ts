@@ -4,8 +4,8 @@ import { persistently } from './persistently.ts';
 import { isVisible } from './visible.ts';
 
 /**
- * Calls `follow` while the component is shown and the page is visible. The signal aborts when
- * either ends. After a temporary error `follow` is called again, with `isAgain`.
+ * Calls `follow` when the component is shown and the page is visible. The signal aborts when the component or the page
+ * disappears. After a temporary error, `follow` is called again with `isAgain`.
  */
 export function useWhileSeen(
   follow: (signal: AbortSignal, isAgain: boolean) => Promise<void>,

@@ -10,19 +10,19 @@ import { isVisible } from './visible.ts';
 
 /** The shortest time between two reactions to changes, such as loading a list again, in milliseconds. */
 const MIN_GAP_MS = 2_000;
-/** The stream continues when the user goes from one view to the next. */
+/** The stream survives this pause, so that it continues when the user goes from one view to the next. */
 const LINGER_MS = 200;
 
 let users = 0;
 let followed: { readonly workspaceId: string; readonly gone: AbortController } | undefined;
 
-// The next user must not continue with the stream of the last one.
+// The next user must not continue the stream of the previous user.
 onSignOut(() => {
   followed?.gone.abort();
   followed = undefined;
 });
 
-/** Follows the workspace while the component is shown and somebody looks; not at all unless `isNeeded`. */
+/** If `isNeeded`, follows the workspace while the component is shown and the page is visible. */
 export function useWorkspaceEvents(client: Client, isNeeded: boolean): void {
   const { workspaceId } = place.value;
   const isSeen = isVisible.value;
@@ -77,8 +77,8 @@ async function follow(
 }
 
 /**
- * Returns a function that collects kinds and calls `note` with them: at once with the first one,
- * and after a pause with later ones.
+ * Returns a function that collects kinds for `note`. `note` is called at once with the first kind, and after a pause with all
+ * later kinds.
  */
 function spaced(gone: AbortSignal, note: (kinds: Iterable<string>) => void) {
   const collected = new Set<string>();

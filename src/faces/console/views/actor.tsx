@@ -14,19 +14,19 @@ import { isSession, useTitles } from '../state/titles.ts';
 
 const PRESENCE: Readonly<Record<ActorDetail['presence'], string>> = {
   live: 'in memory',
-  stored: 'in the store only: its next use brings it into memory',
+  stored: 'only in the store; the next use brings it into memory',
   ended: 'has ended',
-  failed: 'was taken out of memory by an error of the server: its next use restores it',
+  failed: 'removed from memory by an error of the server; the next use restores it',
 };
 
-/** The views of the things that actors stand for. */
+/** The view of each kind of actor, for links from the actor to its subject. */
 const VIEW_OF: Readonly<Record<string, string>> = {
   'notebook-session': 'sessions',
   'agent-session': 'agents',
   run: 'runs',
 };
 
-/** One actor: its state, the commands it takes or refuses and why, and its history. */
+/** One actor: its state, the commands that it takes or refuses, and its history. */
 export function ActorView({ kind, id }: { readonly kind: string; readonly id: string }) {
   const actor = useActor(kind, id);
   const title = useTitles(isSession(kind) ? [id] : [])(id);
@@ -49,7 +49,7 @@ export function ActorView({ kind, id }: { readonly kind: string; readonly id: st
           )}
           {kind}, {PRESENCE[value.presence]}; in this state for <Age since={value.since} />.{' '}
           {VIEW_OF[kind] !== undefined && (
-            <a href={here([VIEW_OF[kind], id])}>What it shows, and what may be done with it</a>
+            <a href={here([VIEW_OF[kind], id])}>The view of this {kind}, with its actions</a>
           )}
         </p>
       </ViewHead>
@@ -75,7 +75,7 @@ export function ActorView({ kind, id }: { readonly kind: string; readonly id: st
           />
           {value.links.length > 0 && (
             <>
-              <h3>Has to do with</h3>
+              <h3>Related actors</h3>
               <ul class="links">
                 {value.links.map((link) => (
                   <li key={`${link.kind}/${link.id}`}>
@@ -94,7 +94,7 @@ export function ActorView({ kind, id }: { readonly kind: string; readonly id: st
 function Answers({ actor: { takes, refuses } }: { readonly actor: ActorDetail }) {
   return (
     <div class="card answers">
-      <h2>What it takes and refuses now</h2>
+      <h2>Commands that it takes and refuses now</h2>
       <ul>
         {refuses.map(({ type, code, title, advice }) => (
           <li key={type} class="refused">
@@ -121,7 +121,7 @@ function Answers({ actor: { takes, refuses } }: { readonly actor: ActorDetail })
 }
 
 function Trail({ actor: { trail, refuses } }: { readonly actor: ActorDetail }) {
-  if (trail.length === 0) return <p class="faint">Nothing since it came into memory.</p>;
+  if (trail.length === 0) return <p class="faint">No events since the actor came into memory.</p>;
   const adviceOf = (code: string) => refuses.find((one) => one.code === code)?.advice;
   const refusedCount = trail.filter(({ refused }) => refused !== undefined).length;
   return (
@@ -151,7 +151,7 @@ function Trail({ actor: { trail, refuses } }: { readonly actor: ActorDetail }) {
 
 type TrailEntry = ActorDetail['trail'][number];
 
-/** Joins commands that were refused for the same reason, one after the other. */
+/** Joins consecutive refusals of the same command for the same reason. */
 function inSeries(trail: readonly TrailEntry[]): (TrailEntry & { readonly times: number })[] {
   const joined: (TrailEntry & { times: number })[] = [];
   for (const entry of trail) {

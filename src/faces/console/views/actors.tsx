@@ -17,7 +17,7 @@ import { ActorView } from './actor.tsx';
 import { ActorTreeRows } from './actor-tree.tsx';
 
 const PAGE = 100;
-/** Counts come with the list; transitions are shown at once. */
+/** The pause between two loads of the counts, which come with the list. Transitions are shown at once. */
 const COUNTS_EVERY_MS = 5_000;
 
 /** All actors of the workspace, or one of them. */
@@ -32,8 +32,8 @@ function ActorTree() {
     <section class="view fills">
       <ViewHead title="Actors">
         <p class="lead">
-          Environments with their sessions and agents, and their runs. What has been in its state for longest
-          comes first.
+          Environments with their sessions and agents, and their runs. Of the actors at one level, the one
+          that has been longest in its state comes first.
         </p>
         <div class="filters">
           <TextFilter name="q" label="A part of an id" />
@@ -59,7 +59,7 @@ const COLUMNS: readonly RowColumn<Actor>[] = [
     cell: ({ lastEvents }) => <code>{lastEvents.at(-1)?.type ?? ''}</code>,
   },
   {
-    title: 'Has to do with',
+    title: 'Related actors',
     class: 'wide links',
     cell: ({ links }) => links.slice(0, 2).map((link) => <LinkToActor key={link.id} {...link} brief />),
   },
@@ -88,7 +88,7 @@ function ActorList() {
       const known = new Set(items.map(keyOf));
       const isListed = ([key, { type }]: readonly [string, ActorMove]) =>
         known.has(key) === (type === 'actor.moved');
-      // The list lacks actors that have come into memory since it was loaded, and still has those that have left.
+      // The list lacks actors that have come into memory since it was loaded, and still has actors that have left.
       if (![...moves].every(isListed)) pages.refresh();
       else
         staleCounts.current ??= setTimeout(() => {
@@ -178,7 +178,7 @@ function sum(counts: Counts): number {
   return counts.reduce((total, one) => total + one.count, 0);
 }
 
-/** Whether the state is the wanted one, or lies in it. */
+/** Returns whether `path` is the wanted state or a state within it. */
 function liesIn(path: string, wanted: string): boolean {
   return wanted === '' || path === wanted || path.startsWith(`${wanted}.`);
 }

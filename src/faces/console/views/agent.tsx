@@ -47,7 +47,7 @@ export function AgentView({ id }: { readonly id: string }) {
         </div>
       )}
       {error !== undefined && <Problem error={error} />}
-      {entries.length === 0 && error === undefined && <Empty title="Nothing was said yet" />}
+      {entries.length === 0 && error === undefined && <Empty title="The conversation has no messages yet" />}
       <Conversation entries={entries} draft={draft} />
     </section>
   );

@@ -55,11 +55,11 @@ export function Audit() {
       filters={
         <>
           <TextFilter name="user" label="Who" />
-          <TextFilter name="action" label="What, such as member" />
+          <TextFilter name="action" label="Action, such as member" />
           <TextFilter name="target" label="To what" />
         </>
       }
-      empty={<Empty title="Nothing was done that the audit knows of" />}
+      empty={<Empty title="The audit has no such actions" />}
     />
   );
 }

@@ -22,7 +22,7 @@ export interface MeasuredKernel extends KernelUsage {
   readonly cpu: number | undefined;
 }
 
-/** Returns kernels with the processor time that each used lately, the one with the most memory first. */
+/** Returns kernels with the processor time that each used lately, by memory, the largest first. */
 export function useKernels(choice: { readonly sessionId?: string; readonly limit?: number } = {}) {
   const before = useRef<KernelList | undefined>(undefined);
   const measured = useRef<readonly MeasuredKernel[]>([]);
@@ -78,7 +78,7 @@ export function KernelsView() {
       >
         <p class="lead">
           Each open notebook has a process that runs its code.
-          {limit !== null && ` One may use ${bytes(limit)} of memory.`}
+          {limit !== null && ` Each may use ${bytes(limit)} of memory.`}
         </p>
         <div class="filters">
           <ChoiceFilter

@@ -12,8 +12,8 @@ export function Keys() {
     <section class="view">
       <ViewHead title="Keys">
         <p class="lead">
-          What connections are sealed with. A new key is added with <code>troupe keys add</code>, and takes
-          over what is sealed with <code>troupe keys rotate</code>.
+          The keys that seal connections. <code>troupe keys add</code> adds a key, and{' '}
+          <code>troupe keys rotate</code> seals all connections with a new key.
         </p>
       </ViewHead>
       {keys.error !== undefined && <Problem error={keys.error} retry={keys.reload} />}

@@ -3,7 +3,10 @@ import { Problem } from '../parts/problem.tsx';
 import { Age } from '../parts/time.tsx';
 import { useClient, useData } from '../state/data.ts';
 
-/** The versions of a notebook, newest first: who changed it, and when. An earlier one can be restored while no session is open. */
+/**
+ * The versions of a notebook, newest first: who changed the notebook, and when. An earlier version can be restored while no
+ * session is open.
+ */
 export function NotebookVersions({
   id,
   onRestored,
@@ -35,7 +38,7 @@ export function NotebookVersions({
             ) : (
               <Action
                 label="Restore"
-                confirm="The notebook becomes as it was then; its present state stays as a version."
+                confirm="The notebook gets the state of that time. Its present state stays as a version."
                 run={() => restore(updatedAt)}
                 onDone={() => {
                   versions.reload();

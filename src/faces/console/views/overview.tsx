@@ -131,11 +131,11 @@ function Refusals() {
   return (
     <div class="card">
       <h2>
-        <a href={here(['streams'], { q: 'refused' })}>Refused since you look</a>
+        <a href={here(['streams'], { q: 'refused' })}>Refused since you opened the console</a>
       </h2>
       {refused.length === 0 && (
         <p class="faint">
-          Nothing was refused. What was refused before is with each actor, under “What has happened”.
+          Nothing was refused. Earlier refusals are listed with each actor, under “What has happened”.
         </p>
       )}
       <ul class="list">

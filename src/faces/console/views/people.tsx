@@ -46,7 +46,7 @@ export function People({ rest: [tab] }: ViewProps) {
     return (
       <ListView
         title="People"
-        lead="Access tokens of this workspace and their scopes. A token itself is shown once, when it is made."
+        lead="Access tokens of this workspace and their scopes. The token itself is shown only once, when it is created."
         columns={TOKENS}
         load={(client, after, signal) => client.accessTokens.list({ limit: PAGE_ITEMS, after, signal })}
         inputs={['tokens']}

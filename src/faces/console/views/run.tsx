@@ -86,7 +86,7 @@ export function RunView({ id }: { readonly id: string }) {
             <Part key={i} part={part} runId={id} />
           ))}
           {output !== null && output.parts.length === 0 && (
-            <Empty title={output.stored ? 'Nothing came out of it' : 'The output was not kept'} />
+            <Empty title={output.stored ? 'The run has no output' : 'The output was not kept'} />
           )}
           {output === null && status === 'running' && kind === 'notebook' && (
             <p class="faint">

@@ -37,7 +37,7 @@ function RunList() {
   return (
     <ListView<Run>
       title="Runs"
-      lead="Executions of notebooks and prompts of agents. The time of a running one goes on counting: with the oldest first, a hanging run is at the top."
+      lead="Executions of notebooks and prompts of agents. The time of a run in progress is still counting. With the oldest first, a hanging run is at the top."
       columns={[
         {
           title: 'Choose',

@@ -6,9 +6,7 @@ import { useClient } from '../state/data.ts';
 import { now } from '../state/visible.ts';
 import { useWhileSeen } from '../state/while-seen.ts';
 
-/**
- * An hour of samples. The server keeps none, so there are only those that this view has collected.
- */
+/** An hour of samples. The server keeps no samples, so this view collects its own. */
 const MAX_SAMPLES = 1800;
 
 interface Sample {
@@ -18,13 +16,13 @@ interface Sample {
   readonly requests: number;
 }
 
-/** The state of the whole server, for tokens that may see it. */
+/** The state of the whole server, for users whose token has the scope to read that. */
 export function ServerTiles() {
   const { facts, load, samples, isRefused } = useServerLoad();
   if (isRefused)
     return (
       <p class="faint">
-        The server as a whole is shown to tokens with the scope <code>server:observe</code>.
+        The state of the whole server needs a token with the scope <code>server:observe</code>.
       </p>
     );
   if (facts === undefined || load === undefined) return null;
@@ -79,7 +77,7 @@ interface Watched {
   readonly isRefused?: true;
 }
 
-/** Returns the load of the server since the component is shown. */
+/** Returns the load of the server, sampled since the component appeared. */
 function useServerLoad(): Watched {
   const client = useClient();
   const watched = useSignal<Watched>({ samples: [] });
@@ -126,7 +124,7 @@ function Tile({ title, figure, points, children }: TileProps) {
     <div class="tile">
       <h2>{title}</h2>
       <p class="figure">{figure}</p>
-      {points.length > 1 && <Sparkline points={points} label={`${title} since you look`} />}
+      {points.length > 1 && <Sparkline points={points} label={`${title} since you opened this view`} />}
       <p class="faint">{children}</p>
     </div>
   );

@@ -41,7 +41,7 @@ export function SessionView({ id }: { readonly id: string }) {
             ) : (
               <Action
                 label="Hibernate"
-                confirm="Its kernel ends and its variables are lost; cells and outputs stay."
+                confirm="The kernel ends and its variables are lost; cells and outputs stay."
                 run={() => client.notebookSessions.hibernate(id)}
                 onDone={actor.reload}
               />
@@ -49,7 +49,7 @@ export function SessionView({ id }: { readonly id: string }) {
             <Action
               label="Close"
               isDanger
-              confirm="Its kernel ends; the notebook and its runs stay."
+              confirm="The kernel ends; the notebook and its runs stay."
               run={() => client.notebookSessions.close(id)}
               onDone={actor.reload}
             />

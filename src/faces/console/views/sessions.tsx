@@ -46,7 +46,7 @@ function SessionList() {
   return (
     <ListView
       title="Sessions"
-      lead="Notebooks that are open. One that sleeps reads as ready: its next use starts its kernel again."
+      lead="Notebooks that are open. A sleeping session is shown as ready, because its next use starts a kernel."
       columns={COLUMNS}
       load={(client, after, signal) =>
         client.notebookSessions.list({

@@ -15,8 +15,8 @@ import type { ViewProps } from '../view-props.ts';
 /** How many events are kept. */
 const MAX_EVENTS = 500;
 /**
- * How much of an event is kept. An event with an output may have megabytes, and the view shows only
- * its beginning.
+ * How many characters of an event are kept. An event with an output may have megabytes, of which the view shows only the
+ * beginning.
  */
 const MAX_EVENT_CHARS = 2_000;
 
@@ -140,7 +140,7 @@ export function StreamsView({ rest: [id] }: ViewProps) {
 
 function beginningOf(text: string): string {
   if (text.length <= MAX_EVENT_CHARS) return text;
-  // Copied, because a slice is a view of the whole text in V8, which would stay in memory.
+  // The beginning is copied. In V8 a slice refers to the whole text, which would stay in memory.
   const beginning: string = JSON.parse(JSON.stringify(cutText(text, 0, MAX_EVENT_CHARS)));
   return `${beginning} … ${count(text.length)} characters in all`;
 }
