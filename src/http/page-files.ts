@@ -1,7 +1,6 @@
 /**
- * The files of a web page, as the build leaves them in a folder of `dist`. They are read once, at
- * the first request for one of them, and served from memory. Only the names that the build lists
- * are ever read.
+ * The files of a web page, as the build leaves them in a folder of `dist`. The first request for one of the files reads all of
+ * them, and they are served from memory. Only files that the build lists are read.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -77,9 +76,8 @@ export function pageHandling(files: PageFiles, policy: string, name = PAGE) {
 }
 
 /**
- * Returns the part of a route that redirects from the address of a page with a slash at its end to
- * `name`, the address without it. The address is relative, because the server may be below a path
- * of a proxy.
+ * Returns the part of a route that redirects from the address of a page with a slash at its end to `name`, the address without
+ * the slash. That address is relative, because the server may be below a path of a proxy.
  */
 export function pageRedirection(name: string) {
   return {
@@ -110,9 +108,8 @@ export function pageFileHandling(
 }
 
 /**
- * Returns the file, or 304 when the browser has it. A 304 has the same headers, because a browser
- * replaces its stored headers with them. With the general policy of this server the page could then
- * load nothing.
+ * Returns the file, or 304 when the browser has the file. A 304 has the same headers, because a browser replaces its stored
+ * headers with those of a 304. With the general policy of this server, the page could then load nothing.
  */
 function pageReply(
   { contentType, bytes, etag, shared }: PageFile,

@@ -1,6 +1,6 @@
 /**
- * The declaration of an operation: its request, its responses, who may call it, and its handler. The server mounts it,
- * admission checks requests against it, and the OpenAPI document is made from it.
+ * The declaration of an operation: its request, its responses, its permission and its handler. The server mounts the operation,
+ * admission checks requests against the declaration, and the OpenAPI document is made from it.
  */
 import type { Static, TSchema, TUndefined } from 'typebox';
 import type { PageCredential } from '#src/base/caller/page-access.ts';
@@ -18,10 +18,10 @@ export const PAGE_COOKIE = 'troupe-page';
 /** The body limit of routes that set none of their own. */
 export const DEFAULT_BODY_LIMIT_BYTES = 1024 * 1024;
 
-/** `token`: every holder of a valid access token, in any workspace. */
+/** Who may call a route. `token`: every holder of a valid access token, in any workspace. */
 export type RouteAccess = 'public' | 'token' | { readonly action: string };
 
-/** A request as its handler sees it. Everything is copied, so it outlives the connection. */
+/** A request as its handler sees it. All parts are copies, so the request outlives its connection. */
 export interface RouteRequest<
   Params extends string,
   Headers extends string,
@@ -42,18 +42,18 @@ export interface RouteRequest<
   readonly headers: Readonly<Record<Headers, string>>;
   readonly query: Query;
   readonly body: Body;
-  /** The body of a route that takes bytes, as it arrives; it can be read once. Nothing for other routes. */
+  /** The body as it arrives, for a route that takes bytes. The body can be read once. For other routes it is empty. */
   readonly content: AsyncIterable<Uint8Array>;
-  /** Whether the request is HEAD: the length of the body is sent, the body is not. */
+  /** Whether the request is HEAD: then the length of the body is sent, but not the body. */
   readonly headOnly: boolean;
   readonly requestId: string;
   /** The trace to which the work of the request belongs; undefined when it is not traced. */
   readonly trace: TraceContext | undefined;
-  /** The client's IP address when the route is audited; otherwise the empty string. */
+  /** The client's IP address if the route is audited; otherwise empty. */
   readonly remoteAddress: string;
   /** The idempotency key of a POST that has one. */
   readonly idempotencyKey?: string | undefined;
-  /** Aborts when the client leaves before it was answered. */
+  /** Aborts when the client leaves before it has the reply. */
   readonly signal: AbortSignal;
 }
 
@@ -68,8 +68,8 @@ export type AnyRouteRequest = RouteRequest<
 >;
 
 /**
- * The id of the notebook or conversation that a request is about; without an id, the request is about its workspace. Undefined
- * when the named object is unknown: the request is then answered where it arrived.
+ * The subject of a request: a notebook or conversation by its id, or without an id the workspace. Undefined when the named object
+ * is unknown. The request is then answered by the worker that received it.
  */
 export type RequestHome = { readonly id: string | undefined } | undefined;
 
@@ -81,7 +81,7 @@ interface Declaration<Path extends string, A extends RouteAccess, Headers extend
   readonly description?: string;
   readonly tags: readonly string[];
   readonly access: A;
-  /** Request headers the handler reads, lower case, each with its description. */
+  /** The request headers that the handler reads, in lower case, each with its description. */
   readonly headers?: Readonly<Record<Headers, string>>;
   /** The headers among these that a request must have. */
   readonly requiredHeaders?: readonly NoInfer<Headers>[];
@@ -89,9 +89,9 @@ interface Declaration<Path extends string, A extends RouteAccess, Headers extend
   readonly takesBytes?: boolean;
   /** A larger body is refused with 413 and not parsed. Defaults to 1 MiB. */
   readonly bodyLimitBytes?: number;
-  /** Whether the request needs an access token in its header. The session of a browser is then not enough. */
+  /** Whether the request needs an access token in its header, so that the cookie of a sign-in is not enough. */
   readonly tokensOnly?: boolean;
-  /** Whether browsers may call it only from a page of this server. */
+  /** Whether browsers may call the route only from a page of this server. */
   readonly sameOrigin?: boolean;
   /** Whether an `Idempotency-Key` is ignored, because the reply is a stream or the request only makes other requests. */
   readonly ignoresKeys?: boolean;
@@ -100,25 +100,23 @@ interface Declaration<Path extends string, A extends RouteAccess, Headers extend
   /** Whether the reply holds a secret: its idempotency record is then encrypted with the caller's credential. */
   readonly secretAnswer?: boolean;
   /**
-   * Whether the handler reads only the store and no state in memory: in a cluster, any worker then answers the request. Others
-   * are answered in their home. A function decides for each query.
+   * Whether the handler reads only the store and no state in memory. In a cluster, any worker then answers the request; other
+   * requests are answered by their home. A function decides for each query.
    */
   readonly readsStoreOnly?: boolean | ((query: Readonly<Record<string, unknown>>) => boolean);
   /**
-   * Where the request is carried out in a cluster. When absent, that is the home of the notebook or
-   * conversation that the path names (`:notebookId`, `:sessionId`) or that `homeOf` returns. If
-   * there is none, it is the home of the caller's workspace. `workspace`: that home, although the
-   * path names a notebook. `named-workspace`: the home of the workspace that the path names.
-   * `server`: the request changes the server as a whole, so one worker decides it for all
-   * workspaces. `any`: the worker that gets the request, because the request only makes other
-   * requests.
+   * The worker that carries out the request in a cluster. If absent: the home of the notebook or conversation that the path names
+   * (`:notebookId`, `:sessionId`) or `homeOf` returns, or else the home of the caller's workspace. `workspace`: the home of the
+   * caller's workspace, although the path names a notebook. `named-workspace`: the home of the workspace that the path names.
+   * `server`: the request changes the server as a whole, so one worker decides it for all workspaces. `any`: the worker that
+   * receives the request, because the request only makes other requests.
    */
   readonly home?: 'workspace' | 'named-workspace' | 'server' | 'any';
-  /** Whether `homeOf` reads the body: the home is then known only once the body has been checked. */
+  /** Whether `homeOf` reads the body, so that the home is known only once the body has been checked. */
   readonly homeInBody?: boolean;
   /**
    * Whether the handler runs in a shared turn (`Store.decide`), because several workers may decide about the same object at once.
-   * `prepare` does everything that has to be awaited before.
+   * Work that has to be awaited belongs in `prepare`.
    */
   readonly sharedTurn?: boolean;
   /**
@@ -127,33 +125,35 @@ interface Declaration<Path extends string, A extends RouteAccess, Headers extend
    * credential (`:code`).
    */
   readonly credential?: PageCredential;
-  /** Whether pages without an origin may call it and read its replies: it takes no credential that a browser sends by itself. */
+  /**
+   * Whether pages without an origin may call the route and read its replies. Such a route takes no credential that a browser
+   * sends by itself.
+   */
   readonly anyOrigin?: boolean;
   /**
-   * Whether people open the route in a browser by a link. It ignores parameters that are not its
-   * own, because a link may have such parameters.
+   * Whether people open the route in a browser by a link. Such a route ignores unknown parameters, because a link may have some.
    */
   readonly isPage?: boolean;
   /** Whether the OpenAPI document leaves the route out: it is a page or a file of a page, or speaks a protocol of its own. */
   readonly isUndocumented?: boolean;
-  /** Whether it is answered while the server drains. */
+  /** Whether the route is answered while the server drains. */
   readonly whileDraining?: boolean;
   /**
-   * Whether the route is carried out while the disk is full, as every GET and DELETE is, because it
-   * stores nothing new or ends something. Other requests are refused with 507.
+   * Whether the route is carried out while the disk is full, because it stores nothing new or ends something. Every GET and
+   * DELETE is carried out then; other requests are refused with 507.
    */
   readonly whileFull?: boolean;
   /**
-   * Whether a server that only reads (TROUPE_READ_ONLY) carries the route out, as it does every GET, because the route stores
-   * nothing. Other requests are refused with 503.
+   * Whether a server that only reads (TROUPE_READ_ONLY) carries the route out, because the route stores nothing. Such a server
+   * carries out every GET, and refuses other requests with 503.
    */
   readonly whileReadOnly?: boolean;
   /**
-   * Whether the answer may have more than a MiB, as that of a stored record may. The handler then takes one of the places for large
-   * answers that are being made (`answer-places.ts`), so it must wait for nothing but its own work.
+   * Whether the answer may have more than a MiB, for example a stored record. The handler then has one of the places for large
+   * answers (`answer-places.ts`), so it must not wait for anything except its own work.
    */
   readonly largeAnswer?: boolean;
-  /** Codes of the errors that the handler may throw. Admission adds its own. */
+  /** Codes of the errors that the handler may throw. Admission has further errors of its own. */
   readonly errors?: readonly ErrorCode[];
 }
 
@@ -169,36 +169,36 @@ export interface RouteSpec<
   /** An object of strings, integers, booleans and enums. A property with a `default` may be omitted. */
   readonly query?: Query & QuerySchema;
   readonly body?: Body;
-  /** Whether the body may be omitted; the handler then gets `undefined`. */
+  /** Whether the body may be omitted. For a request without a body, the handler gets `undefined`. */
   readonly optionalBody?: Optional;
   /** The responses by status. The compiler checks that the JSON of the handler matches one of their schemas. */
   readonly responses: Responses;
   /**
-   * Throws when the caller may not use the object that the request names. It is called before a stored reply to an earlier
-   * request is looked up, because the caller may have lost the right since then. Handlers check for themselves.
+   * Throws when the caller may not use the object that the request names. Handlers check that themselves. This function guards
+   * the stored reply to an earlier request, because the caller may have lost the right since then.
    */
   checkAccess?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): void;
   /**
-   * Returns the notebook or conversation that the request is about, when its path does not name it. All workers that know the
-   * object must return the same.
+   * Returns the notebook or conversation that the request is about, for a path that does not name it. All workers that know the
+   * object must return the same id.
    */
   homeOf?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): RequestHome;
   /**
-   * Resolves once the handler can decide at once, as a handler in a shared turn must; undefined
-   * when it can already. Not called for a request that is answered with the reply to an earlier
-   * one. The caller's right is checked again before the handler begins. Throws or rejects when the
-   * request is refused. A wait must end soon after the signal of the request aborts.
+   * Resolves once the handler can decide without waiting, which a handler in a shared turn must do. Returns undefined when
+   * nothing has to be awaited. Throws or rejects when the request is refused. A repeated request that gets a stored reply is not
+   * prepared. The caller's right is checked again before the handler begins. A wait must end soon after the signal of the request
+   * aborts.
    */
   prepare?(request: RequestOf<Path, A, Headers, Query, Body, Optional>): Promise<void> | undefined;
   /**
-   * Returns the reply to a retry with the same idempotency key where it differs from `first`, the reply to the first request. The
-   * retry does none of the work again.
+   * Returns the reply to a retry with the same idempotency key, if that reply differs from `first`, the reply to the first
+   * request. The work of the request is not done again.
    */
   resume?(request: RequestOf<Path, A, Headers, Query, Body, Optional>, first: BytesReply | EmptyReply): Reply;
   handle(
     request: RequestOf<Path, A, Headers, Query, Body, Optional>,
   ): Reply<BodyOf<Responses>> | Promise<Reply<BodyOf<Responses>>>;
-  /** Handles a request without a valid credential of a page, in place of its refusal. Such a request has no home. */
+  /** Handles a request without a valid credential of a page, which would otherwise be refused. Such a request has no home. */
   handleStranger?(
     request: RequestOf<Path, 'public', Headers, Query, Body, Optional>,
   ): Reply<BodyOf<Responses>> | Promise<Reply<BodyOf<Responses>>>;
@@ -286,8 +286,8 @@ const ABSENT: { readonly [Name in keyof Required<Route>]: undefined } = {
 };
 
 /**
- * Returns the route as an object with all properties in one order, because each request reads some twenty properties, and V8 reads
- * them fastest when all routes have the same properties. As they are declared, routes have only the properties that they need.
+ * Returns the route as an object with all properties in one order. Each request reads some twenty properties, and V8 reads them
+ * fastest when all routes have the same ones. Declarations have only the properties that they need.
  */
 export function withOneShape(route: Route): Route {
   return Object.assign({ ...ABSENT }, route);
@@ -298,7 +298,10 @@ export function paramNamesOf(path: string): string[] {
   return [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!);
 }
 
-/** Returns the part of a path before the parameter that takes all that follows; undefined when there is none. */
+/**
+ * Returns the parameter at the end of a path that takes the rest of the path, and the part before it; undefined when there is no
+ * such parameter.
+ */
 export function openEndOf(path: string): { readonly name: string; readonly before: string } | undefined {
   const [, before, name] = /^(.*):(\w+)\*$/.exec(path) ?? [];
   return before === undefined || name === undefined ? undefined : { name, before };

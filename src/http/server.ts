@@ -1,6 +1,6 @@
 /**
- * The HTTP server: it mounts the routes, answers requests that match no route, and owns the listening socket. It closes in three
- * steps: it stops listening, it answers the requests in flight, it closes every connection.
+ * The HTTP server: it mounts the routes, answers requests that match no route, and owns the listening socket. The server closes
+ * in three steps: it stops listening, answers the requests in flight, and closes every connection.
  */
 
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
@@ -34,17 +34,17 @@ export interface ServerOptions extends HttpDependencies {
   readonly listen: ListenAddress;
   /** The descriptor of the bound unix socket to which proxies of this machine connect. The server closes it. */
   readonly proxies: number | undefined;
-  /** The path of another copy of uWebSockets.js than the one of this installation. */
+  /** The path of a copy of uWebSockets.js to use in place of the copy of this installation. */
   readonly uwebsockets: string | undefined;
   /** Counts the open connections, together with those of other ports. */
   readonly connections: ConnectionLimit;
-  /** Gets the routes, for requests that the server makes to itself. */
+  /** Receives the routes, for requests that the server makes to itself. */
   readonly inner: InnerRequests;
 }
 
 export interface Server extends AsyncDisposable {
   readonly host: string;
-  /** The configured port, or the free port that was chosen when the configured one is 0. */
+  /** The configured port, or the chosen free port if the configured port is 0. */
   readonly port: number;
   /** Refuses new connections; open ones continue. Idempotent. */
   stopListening(): void;
@@ -64,7 +64,7 @@ const MOUNT = {
 const DEFAULT_GRACE_MS = 1000;
 const GRACE_CHECK_MS = 5;
 
-/** Resolves once the server listens. Rejects with an error of one line when it cannot, or when a route is misdeclared. */
+/** Resolves once the server listens. Rejects with an error of one line when it cannot listen, or when a route is misdeclared. */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const { routes, listen, proxies: ownProxies, uwebsockets, connections, inner, ...dependencies } = options;
   const { open, forwarding, trustedProxies, sharesNetwork } = dependencies;
@@ -95,7 +95,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const shared = await forwarding?.join(handleForwarded, () => open.busyHomes());
   const listening = await listenOn(uws, app, shared === undefined ? listen : { host, ...shared });
   const proxies = shared === undefined ? ownProxies : shared.proxies;
-  // An app of its own, because a connection does not say on which socket it was accepted.
+  // Proxies have an app of their own, because a connection does not say on which socket it was accepted.
   const proxied =
     proxies === undefined ? undefined : createMounted({ ...context, clientAddress: ofProxySocket });
   const listeningForProxies =
@@ -114,11 +114,11 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     const end = (streams: OpenStreams) => {
       for (const stream of streams) stream.end();
     };
-    end(open.streams); // first, because other workers wait for the streams that they relay
+    end(open.streams); // ended first, because other workers wait for the streams that they relay
     const isBusy = () => open.inFlight.size + open.mirrored.size > 0;
     while (isBusy() && Date.now() < deadline) await later(GRACE_CHECK_MS);
     end(open.streams);
-    for (const stream of open.mirrored) stream.resync('server_stopping'); // the homes of these streams may go on
+    for (const stream of open.mirrored) stream.resync('server_stopping'); // the homes of these streams may continue
     for (const streams of [open.streams, open.mirrored]) {
       for (const stream of streams.leaving) stream.abandon();
     }
@@ -192,7 +192,7 @@ function patternOf(path: string): string {
   return path.replace(/:\w+\*$/, '*');
 }
 
-/** Returns the handler for the requests of one route. With `headOnly` (for HEAD) it sends no bodies. */
+/** Returns the handler for the requests of one route. With `headOnly` (for HEAD), the handler sends no bodies. */
 function handlerOf(prepared: PreparedRoute, context: HttpContext, headOnly: boolean) {
   return (res: HttpResponse, req: HttpRequest): void => {
     const request = new AdmittedRequest(stampOf(context, req, prepared.route), headOnly);

@@ -1,4 +1,4 @@
-/** The native HTTP library: loading it, and listening with it, alone or on a socket that several processes have inherited. */
+/** Loads the native HTTP library and listens with it, alone or on a socket that several processes have inherited. */
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import { closeSync } from 'node:fs';
 import { requireUws, uwsCopyInUse, whyUnloadable } from '#src/base/install/native-binaries.ts';
@@ -8,11 +8,14 @@ import { listenOnInherited, loadInheritedListener } from '#src/base/os/listening
 export type Uws = typeof import('uWebSockets.js');
 
 declare module 'uWebSockets.js' {
-  // These are missing in the package's own declarations.
+  // Methods that are missing in the package's own declarations.
   interface TemplatedApp {
-    /** Sets the seconds after which a connection is closed whose request does not go on. Not every copy has it. */
+    /**
+     * Sets the seconds after which a connection is closed when no further bytes of its request arrive. Not every copy has this
+     * method.
+     */
     setIdleTimeout?(seconds: number): void;
-    /** Sets the same for the time after a response. */
+    /** Sets the seconds after which an idle connection is closed after a response. */
     setResponseTimeout?(seconds: number): void;
     listen(
       host: string,
@@ -25,7 +28,7 @@ declare module 'uWebSockets.js' {
 
 /** The steps of the library's clock are four seconds, so a connection may end two seconds later. */
 const MAX_IDLE_S = 10;
-/** The longest head of a request: that of Node.js. Without the variable it is 4 KiB, which several cookies or a long code can exceed. */
+/** The longest head of a request, as in Node.js. The library's own limit is 4 KiB, which several cookies or a long code can exceed. */
 const MAX_HEAD_BYTES = 16_384;
 const HEAD_LIMIT = 'UWS_HTTP_MAX_HEADERS_SIZE';
 /** Without this option another program of the same user could share the port. */
@@ -40,7 +43,7 @@ const LOOPBACK = '127.0.0.1';
 
 export interface ListenAddress {
   readonly host: string;
-  /** With 0 the system chooses a free one. */
+  /** The port. With 0 the system chooses a free port. */
   readonly port: number;
   /** An inherited socket that is bound to this address, on which other processes of this server listen as well. */
   readonly descriptor?: number;
@@ -55,25 +58,25 @@ export interface Listening {
 }
 
 /**
- * Loads the library: the copy with the path `named`, or else the one of this installation. Throws an error of one line when its binary
- * does not run on this machine.
+ * Loads the library: the copy at the path `named`, or else the copy of this installation. Throws an error of one line when the
+ * binary does not run on this machine.
  */
 export async function loadUws(named?: string): Promise<Uws> {
   const copy = await uwsCopyInUse(named);
   const given = process.env[HEAD_LIMIT];
-  process.env[HEAD_LIMIT] = given ?? String(MAX_HEAD_BYTES); // the library reads it while it is loaded
+  process.env[HEAD_LIMIT] = given ?? String(MAX_HEAD_BYTES); // the library reads the variable while it is loaded
   try {
     return requireUws(copy) as Uws;
   } catch (cause) {
     throw new Error(await whyUnloadable(`uWebSockets.js (${copy.path}, ${copy.origin})`, cause), { cause });
   } finally {
-    if (given === undefined) delete process.env[HEAD_LIMIT]; // other programs that this process starts do not need it
+    if (given === undefined) delete process.env[HEAD_LIMIT]; // other programs that this process starts do not need the variable
   }
 }
 
 /**
- * Returns an app that closes connections on which nothing complete arrives for ten seconds: half requests, and idle connections.
- * Some copies of the library take 30 seconds unless they are told otherwise, and others always take ten.
+ * Returns an app that closes connections on which no complete request arrives for ten seconds. For some copies of the library the
+ * time must be set, because it is 30 seconds; for others it is always ten.
  */
 export function createUwsApp(uws: Uws): TemplatedApp {
   const app = uws.App();
@@ -82,7 +85,7 @@ export function createUwsApp(uws: Uws): TemplatedApp {
   return app;
 }
 
-/** Resolves once the app listens. Rejects with one line that names the reason and the solution when it cannot listen. */
+/** Resolves once the app listens. When it cannot listen, rejects with one line that names the reason and the solution. */
 export async function listenOn(uws: Uws, app: TemplatedApp, address: ListenAddress): Promise<Listening> {
   const { host, port, descriptor, socketPath } = address;
   if (socketPath !== undefined) return listenOnPath(uws, app, socketPath);
@@ -121,7 +124,8 @@ function listen(app: TemplatedApp, host: string, port: number): us_listen_socket
 }
 
 /**
- * Listens on a bound unix socket, which other processes of this server may share. Rejects with one line when it cannot.
+ * Listens on a bound unix socket, which other processes of this server may share. When it cannot listen, rejects with an error of
+ * one line.
  */
 export async function listenForProxies(
   uws: Uws,
@@ -134,8 +138,8 @@ export async function listenForProxies(
 }
 
 /**
- * Accepts the connections of a socket that this process has not opened through the library. A process that shares it accepts a
- * few at a time, so that the others get some, too.
+ * Accepts the connections of a socket that this process has not opened through the library. Each process accepts only a few
+ * connections at a time, so that other processes with the same socket get some, too.
  */
 async function acceptFrom(
   uws: Uws,

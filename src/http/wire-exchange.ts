@@ -1,28 +1,28 @@
 /**
- * The interfaces through which the exchange sees a request and its response. Those of uWebSockets.js match them, and so do those
- * of requests that another worker has forwarded.
+ * The interfaces through which the exchange sees a request and its response. uWebSockets.js has objects with these interfaces,
+ * and so do requests that another worker has forwarded.
  */
 import type { RecognizedString } from 'uWebSockets.js';
 import type { Relay } from '#src/runtime/events/event-sink.ts';
 
-/** A request, as long as its callback runs. */
+/** A request. It may be used only while its callback runs. */
 export interface WireRequest {
-  /** In lower case. */
+  /** Returns the method in lower case. */
   getMethod(): string;
   getUrl(): string;
-  /** Undefined when the URL has no question mark. */
+  /** Returns the query; undefined when the URL has no question mark. */
   getQuery(): string | undefined;
   getQuery(name: string): string | undefined;
-  /** The empty string when it is missing. */
+  /** Returns the header; empty when it is missing. */
   getHeader(lowerCaseName: string): string;
   /** Returns a parameter of the path by its index, not decoded; undefined when the route has fewer. */
   getParameter(index: number): string | undefined;
   forEach(visit: (name: string, value: string) => void): void;
 }
 
-/** A response. The meaning of each member is that of `HttpResponse` of uWebSockets.js. */
+/** A response. Its members mean the same as in `HttpResponse` of uWebSockets.js. */
 export interface WireResponse {
-  /** How an event stream continues on this connection; only in a request that another worker has forwarded. */
+  /** The continuation of an event stream on this connection. Present only for a request that another worker has forwarded. */
   readonly relay?: Relay | undefined;
   cork(write: () => void): unknown;
   writeStatus(status: string): unknown;

@@ -1,6 +1,5 @@
 /**
- * The audit entries of operations whose handlers do not write one themselves. They are one table,
- * so that it can be read as a whole.
+ * The audit entries of operations whose handlers write none themselves, in one table, which can be read as a whole.
  */
 
 import type { Principal } from '#src/base/caller/principal.ts';
@@ -110,7 +109,7 @@ const CHANGES: Readonly<Record<string, EntryOf>> = {
   }),
 } satisfies { readonly [Id in OperationId]?: EntryOf };
 
-/** Returns the routes; those in the table also write their audit entry, in the same turn and commit as the change. */
+/** Returns the routes. A route in the table also writes its audit entry, in the turn and the commit of its change. */
 export function withAudit(routes: readonly Route[], audit: AuditTrail): Route[] {
   return routes.map((route) => {
     const entryOf = CHANGES[route.operationId];
@@ -145,7 +144,7 @@ export function auditContextOf({
   return { principal, address: remoteAddress, requestId };
 }
 
-/** Returns the id of the active key among those that a reply lists. */
+/** Returns the id of the active key in a reply that lists keys. */
 function activeKey(answer: Fields): string {
   return text(itemsOf(answer).find(({ active }) => active === true)?.id);
 }

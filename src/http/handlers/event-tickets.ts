@@ -4,7 +4,7 @@ import { timestamp } from '#src/base/time/clock.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
 import { json } from '../reply/reply.ts';
 
-/** Issues tickets, each for one stream. */
+/** Issues tickets. Each ticket is for one stream. */
 export interface TicketIssuer {
   issue(
     principal: Principal,
@@ -12,7 +12,7 @@ export interface TicketIssuer {
   ): { readonly ticket: string; readonly expiresAtMs: number };
 }
 
-/** Returns whether the session is closed. Throws `not_found` when the caller may not know of it. Wakes nothing. */
+/** Returns whether the session is closed, without waking it. Throws `not_found` when the caller may not know of the session. */
 type IsClosed = (principal: Principal, sessionId: string) => boolean;
 
 interface TicketRequest {

@@ -1,6 +1,6 @@
 /**
  * Cancels runs. The home of a run's session cancels it, because only that worker knows the progress of the run. A request for one
- * run is forwarded to its home; for many runs, this worker asks the other homes.
+ * run is forwarded to the home of the run. For a request with many runs, this worker asks the other homes.
  */
 
 import type { Principal } from '#src/base/caller/principal.ts';
@@ -19,7 +19,7 @@ interface Cancellations {
   readonly runIds: readonly string[];
 }
 
-/** Workers may die or release runs between two rounds, so the remaining runs are looked up again, this often at most. */
+/** Workers may die or release runs between two rounds, so the remaining runs are looked up again. This is the most rounds. */
 const MAX_ROUNDS = 3;
 
 type CancellationContext = Pick<RunPlaneContext, 'runs' | 'store' | 'cluster'>;
@@ -45,7 +45,7 @@ export class RunCancellation {
     });
   }
 
-  /** Cancels a run that is at home in this worker. Throws `not_found`, `run_finished` or `conversation_read_only`. */
+  /** Cancels a run whose home is this worker. Throws `not_found`, `run_finished` or `conversation_read_only`. */
   cancel(principal: Principal, id: string): void {
     const { runs } = this.#context;
     if (!isPlausibleId(id)) throw notFound();
@@ -56,7 +56,10 @@ export class RunCancellation {
     );
   }
 
-  /** Cancels each run, and returns the results in the order of the ids: a promise only when some runs are at home elsewhere. */
+  /**
+   * Cancels each run, and returns the results in the order of the ids. Returns a promise only when other workers are the homes of
+   * some runs.
+   */
   cancelAll(
     principal: Principal,
     runIds: readonly string[],
@@ -75,8 +78,7 @@ export class RunCancellation {
       const answers = await this.#context.cluster.askOthers('cancel-runs', asked);
       for (const result of answers.flat() as RunCancellationResult[]) known.set(result.runId, result);
     }
-    // This happens in the turn of the reply, so that the idempotency record is in the commit of the
-    // cancellations.
+    // The runs are cancelled in the turn of the reply, so that the idempotency record is in the commit of the cancellations.
     return runIds.map((runId) => {
       const result = known.get(runId);
       if (result !== undefined) return result;
@@ -84,7 +86,7 @@ export class RunCancellation {
     });
   }
 
-  /** Returns whether the run is at home in this worker, or does not exist. */
+  /** Returns whether this worker is the home of the run, or the run does not exist. */
   #isHere({ workspaceId }: Principal, runId: string): boolean {
     const { runs, cluster } = this.#context;
     const home = isPlausibleId(runId) ? runs.reader.homeOf(workspaceId, runId) : undefined;

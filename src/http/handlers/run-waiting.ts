@@ -40,7 +40,7 @@ export class RunWaiting {
     this.#guard = guard;
   }
 
-  /** Returns the run once it has ended, or its present state when the time is over. Throws `not_found`. */
+  /** Returns a reply with the run once it has ended, or with its present state when the time is over. Throws `not_found`. */
   read(request: WaitingRead, runId: string): Reply<never> {
     const read = () => {
       const { json, tag } = this.#read(request, runId);
@@ -50,8 +50,8 @@ export class RunWaiting {
   }
 
   /**
-   * Returns the reply to a request that has just submitted a run. It is the run once it has ended,
-   * or 202 with the run as it began when the time is over or the run is stale.
+   * Returns the reply to a request that has just submitted a run: the run once it has ended, or 202 with the begun run when the
+   * time is over or the run is stale.
    */
   submitted(request: WaitingRequest, submission: Submission): Reply<never> {
     const location = `${PATH_OF_RUNS}${submission.runId}`;
@@ -59,7 +59,7 @@ export class RunWaiting {
     return request.query.wait === 0 ? accepted : this.#submitted(request, submission, accepted, {});
   }
 
-  /** Does the same as `submitted`, for a retry of the request that submitted the run. */
+  /** Returns the same reply as `submitted`, for a retry of the request that submitted the run. */
   resumed(request: WaitingRequest, first: BytesReply | EmptyReply): Reply {
     const submission = first.kind === 'empty' ? undefined : submissionOf(Buffer.from(first.bytes));
     const { workspaceId } = request.principal;

@@ -1,7 +1,7 @@
 /**
  * The replies to idempotent requests, stored for a day. A reply is stored in the commit of its request's changes, so after a
- * crash either both exist or neither. Keys whose first request is still running are known in memory; a key that several workers
- * may get also has a claim in the store, which is valid as long as its worker lives.
+ * crash either both exist or neither. Memory has the keys whose first request is still running. If several workers may get the
+ * same key, the store also has a claim, which is valid as long as the worker with the claim lives.
  */
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -31,7 +31,7 @@ const SWEEP_BATCH = 200;
 const MAX_SWEEP_MS = 30 * 1000;
 const TIME_DIGITS = 15;
 
-/** Distinguishes claims of living workers from those of dead ones. */
+/** The part of the cluster that distinguishes claims of living workers from claims of dead workers. */
 type ClaimCluster = Pick<Cluster, 'owns' | 'incarnation' | 'livesElsewhere'>;
 
 export class IdempotencyStore implements Idempotency, Disposable {
@@ -47,7 +47,7 @@ export class IdempotencyStore implements Idempotency, Disposable {
     this.#store = store;
     this.#now = now;
     this.#cluster = cluster;
-    // A sweep fails only when a commit does, which ends the server.
+    // A sweep can only fail with a commit, and a failed commit ends the server.
     this.#timer = setInterval(
       () =>
         unawaited(
@@ -85,8 +85,8 @@ export class IdempotencyStore implements Idempotency, Disposable {
   }
 
   /**
-   * Claims a key for this worker among all workers. Throws `idempotency_in_progress` when a living worker has it. A server of one
-   * process needs no claim.
+   * Claims a key among all workers. Throws `idempotency_in_progress` when a living worker has the key. A server of one process
+   * needs no claim.
    */
   #claim({ workspaceId }: IdempotentRequest, digest: string): IdempotencyClaim | undefined {
     const cluster = this.#cluster;
@@ -104,8 +104,7 @@ export class IdempotencyStore implements Idempotency, Disposable {
   }
 
   /**
-   * Removes all expired records, one batch in each commit, even if new ones keep expiring. Resolves
-   * when none is left.
+   * Removes all expired records, one batch in each commit. Resolves when no expired record is left, or after `MAX_SWEEP_MS`.
    */
   async sweep(): Promise<void> {
     if (this.#isSweeping) return;
@@ -131,7 +130,7 @@ export class IdempotencyStore implements Idempotency, Disposable {
     const due = [...this.#store.listKeys(idempotencyExpiries, SYSTEM, [], SWEEP_BATCH, passed)].filter(
       ([time = now]) => time <= now,
     );
-    // In a shared turn, because another worker may store a new reply under one of these keys at the same moment.
+    // A shared turn is needed, because another worker may store a new reply under one of these keys at the same moment.
     this.#store.decide(() => this.#store.write((tx) => this.#remove(tx, due, now)));
     return due.length === SWEEP_BATCH ? due.at(-1) : undefined;
   }
@@ -140,8 +139,8 @@ export class IdempotencyStore implements Idempotency, Disposable {
     for (const [time = '', workspaceId = '', digest = ''] of due) {
       if (!this.#cluster.owns(workspaceId)) continue;
       for (const kind of [idempotencyClaims, idempotencyRecords]) {
-        // The key may have been used again since. The newer record has its own expiry and stays. A
-        // damaged record is useless, so it is removed.
+        // If the key was used again since, the newer record stays, because it has its own expiry. A damaged record is useless, so
+        // it is removed.
         const record = unlessDamaged(() =>
           tx.get<{ readonly expiresAtMs: number }>(kind, workspaceId, digest),
         );

@@ -1,6 +1,6 @@
 /**
- * Idempotency: a POST that is sent twice with one `Idempotency-Key` takes effect once, and the retry gets the first reply.
- * Only 2xx replies are stored: a refused request changed nothing and may be sent again.
+ * Idempotency: a POST that is sent twice with one `Idempotency-Key` takes effect once, and the retry gets the first reply. Only
+ * 2xx replies are stored. A refused request has changed nothing and may be sent again.
  */
 import { createHmac, type Hmac } from 'node:crypto';
 import { MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
@@ -13,14 +13,14 @@ import type { EncodedReply } from '../reply/write-reply.ts';
 export interface StoredReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** The empty string when there is no body. */
+  /** The media type of the body; empty when there is no body. */
   readonly contentType: string;
   readonly bytes: Uint8Array;
 }
 
 export interface IdempotentRequest {
   readonly workspaceId: WorkspaceId;
-  /** A key belongs to one user: the same key from another user is another request. */
+  /** The user to whom the key belongs. The same key of another user is for another request. */
   readonly userId: UserId;
   readonly method: string;
   /** The path as requested, without the query. */
@@ -28,11 +28,11 @@ export interface IdempotentRequest {
   readonly key: string;
   /** HMAC-SHA-256, keyed with the idempotency key, of the raw body and of the headers that the route reads. */
   readonly bodyHash: Uint8Array;
-  /** The caller's credential when the reply holds a secret: the stored reply is then encrypted with it. */
+  /** The caller's credential if the reply holds a secret. The stored reply is then encrypted with the credential. */
   readonly credential: string | undefined;
   /**
-   * Whether another worker may get a request with this key at the same moment. `begin` must then be called in a shared turn, in
-   * which it notes in the store that the key is in use.
+   * Whether another worker may get a request with this key at the same moment. If so, `begin` must be called in a shared turn,
+   * and notes in the store that the key is in use.
    */
   readonly isShared?: boolean;
 }
@@ -47,16 +47,16 @@ export type IdempotentStart =
       abandon(): void;
     };
 
-/** Where the replies to idempotent requests are stored. */
+/** The store of the replies to idempotent requests. */
 export interface Idempotency {
   /** Claims the key for a request. Throws `idempotency_key_reused` or `idempotency_in_progress`. */
   begin(request: IdempotentRequest): IdempotentStart;
 }
 
-/** A request that goes ahead under its idempotency key. */
+/** A request that is carried out under its idempotency key. */
 export interface IdempotentAttempt {
   readonly kind: 'proceed';
-  /** Stores a 2xx reply; frees the key after any other. */
+  /** Stores a 2xx reply. After any other reply, frees the key. */
   settle(reply: EncodedReply): void;
 }
 

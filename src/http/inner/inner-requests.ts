@@ -1,7 +1,7 @@
 /**
- * Requests that the server makes to itself for a client, without a connection. They pass the same
- * admission, checks, limits, audit and forwarding to other workers as requests of clients. So
- * another form of the API, such as MCP, has exactly the rights and the rules of the API.
+ * Requests that the server makes to itself for a client, without a connection. They pass the same admission, checks, limits,
+ * audit and forwarding to other workers as requests of clients. So MCP, which is another form of the API, has exactly the rights
+ * and the rules of the API.
  */
 import { AppError } from '#src/base/errors/errors.ts';
 import { AdmittedRequest, type PreparedRoute } from '../edge/admission.ts';
@@ -16,7 +16,7 @@ import { InnerResponse } from './inner-response.ts';
 export interface InnerCaller {
   /** The client's IP address, for the audit. */
   readonly address: string;
-  /** Headers that every request gets, in lower case: those that name the caller. */
+  /** The headers that name the caller, in lower case. Every request gets these headers. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -25,7 +25,7 @@ interface InnerRoute {
   readonly pattern: RegExp;
 }
 
-/** Makes requests to the routes of the server, once it has them. */
+/** Makes requests to the routes of the server. `attach` sets the routes. */
 export class InnerRequests {
   readonly #routes = new Map<string, InnerRoute[]>();
   #context: HttpContext | undefined;
@@ -42,9 +42,9 @@ export class InnerRequests {
   }
 
   /**
-   * Returns a `fetch` that carries out the requests of this caller in this process. It uses only
-   * the path and the query of an address. Bodies are text or bytes. It rejects as `fetch` does when
-   * the signal aborts; the handler then finds that its client has left.
+   * Returns a `fetch` that carries out the requests of this caller in this process. The function uses only the path and the query
+   * of an address. Bodies are text or bytes. When the signal aborts, the function rejects like `fetch`, and for the handler its
+   * client has left.
    */
   fetchFor(caller: InnerCaller): typeof fetch {
     return (input, init = {}) =>
@@ -120,7 +120,7 @@ function bodyOf(body: RequestInit['body']): Buffer {
   throw new TypeError('The body of such a request is text or bytes.');
 }
 
-/** Returns names and values in turn, as a forwarded request has them. */
+/** Returns the headers as a list in which names and values alternate, as in a forwarded request. */
 function headersOf(
   { headers }: InnerCaller,
   own: RequestInit['headers'],

@@ -1,6 +1,6 @@
 /**
- * The response to a request that the server makes to itself. It collects the output of the exchange into a web `Response`: with the
- * whole body if it is written at once, otherwise with a body that is read as it is written.
+ * The response to a request that the server makes to itself. It collects the output of the exchange into a web `Response`. A body
+ * that is written at once becomes the whole body of the `Response`; otherwise the body is a stream.
  */
 import type { RecognizedString } from 'uWebSockets.js';
 import type { WireResponse } from '../wire-exchange.ts';
@@ -11,7 +11,7 @@ export interface InnerResponseOptions {
   readonly address: string;
   /** Called once: with the response as soon as its head is complete, or with the error that prevents a response. */
   readonly settle: (response: Response | Error) => void;
-  /** Called once, when nothing more is written. */
+  /** Called once, after the last write. */
   readonly over: () => void;
 }
 
@@ -44,7 +44,7 @@ export class InnerResponse implements WireResponse {
     this.#status = Number.parseInt(status, 10);
   }
 
-  /** Takes one header, or several: the exchange writes its general headers as lines after the first value. */
+  /** Takes one header, or several: the exchange writes its general headers as further lines of one value. */
   writeHeader(name: string, value: string): void {
     const [first = '', ...lines] = value.split('\r\n');
     this.#headers.append(name, first);
@@ -71,8 +71,7 @@ export class InnerResponse implements WireResponse {
       this.end(bytes);
       return [true, true];
     }
-    // All bytes are taken, so the writer never has to send a part again. The writer waits when the
-    // window is full.
+    // All bytes are taken, so the writer never has to write a part again. When the window is full, the writer waits.
     return [this.write(bytes), false];
   }
 
@@ -97,12 +96,12 @@ export class InnerResponse implements WireResponse {
     this.end();
   }
 
-  /** Breaks the response off, as the close of a connection does. */
+  /** Ends the response early, like a connection that closes. */
   close(): void {
     this.#breakOff(new Error('The response was broken off.'));
   }
 
-  /** Ends the exchange in the way in which it ends when a client leaves. */
+  /** Ends the exchange as if the client had left. */
   abort(reason: unknown): void {
     this.#breakOff(reason instanceof Error ? reason : new Error('The request was aborted.'));
   }
@@ -140,7 +139,7 @@ export class InnerResponse implements WireResponse {
     this.#onAborted();
   }
 
-  /** Returns the writer of the body. The head is sent before. */
+  /** Returns the writer of the body, after sending the head. */
   #begin(): ReadableStreamDefaultController<Uint8Array> {
     if (this.#controller !== undefined) return this.#controller;
     const body = new ReadableStream<Uint8Array>(

@@ -25,8 +25,7 @@ const WITH_MAP = new Set(['properties', 'patternProperties']);
  * - A rule that one member of a group is required is left to the description, and so is a default; a secret has the format
  *   `password`. Titles are left out: they are labels for forms, and generators would turn them into names.
  *
- * All request schemas are converted before the response schemas. If a schema differs between the two, the one for responses is
- * named `…Output`.
+ * All request schemas are converted before the response schemas. If a schema differs between requests and responses, the schema for responses is named `…Output`.
  */
 export class ComponentSchemas {
   readonly #replacements: Readonly<Record<string, object>>;

@@ -112,8 +112,8 @@ function securityOf({ access }: Route, needs: Requirements | undefined): Json[] 
 }
 
 /**
- * Returns nothing for a route that needs no body. Such a route accepts an empty object, but
- * generated clients need not send one.
+ * Returns the part of an operation about its body; nothing for a route that needs no body. Such a route accepts an empty object,
+ * but generated clients need not send that.
  */
 function requestBody({ body, optionalBody, takesBytes }: Route, schemas: ComponentSchemas): Json {
   if (takesBytes === true) return { requestBody: BYTES };
@@ -172,8 +172,7 @@ function content(
 }
 
 /**
- * Returns the media types to list. Generators that do not know ranges treat a file of any type as
- * bytes.
+ * Returns the media types to list for a content type. A media range becomes bytes, because many generators do not know ranges.
  */
 function mediaTypesFor(contentType: string): readonly string[] {
   return contentType === '*/*' ? ['application/octet-stream', '*/*'] : [contentType];
@@ -222,8 +221,8 @@ function describeCodes(codes: readonly ErrorCode[]): string {
 }
 
 /**
- * Returns every error that an operation can answer with, by status. The errors have the codes that
- * the operation declares, and those that admission can answer with before the handler runs.
+ * Returns the codes of all errors of an operation, by status: the codes that the operation declares, and the codes with which
+ * admission can refuse a request before the handler runs.
  */
 function errorsByStatus(route: Route): Map<number, ErrorCode[]> {
   const byStatus = new Map<number, ErrorCode[]>();

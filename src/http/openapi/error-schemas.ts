@@ -57,8 +57,7 @@ export const ERROR_SCHEMAS = {
 } as const;
 
 /**
- * The schemas with the lists of codes. They replace the schemas in `src/contract/wire`, which have only the
- * names.
+ * The schemas with the lists of codes. They replace the schemas of the same names in `src/contract/wire`, which have no lists.
  */
 export const FAILURE_SCHEMAS = {
   FailureCode: codeSchema('Why a run or a session failed.', Object.entries(FAILURES)),

@@ -16,17 +16,16 @@ export function takesIdempotencyKey({ method, access }: Route): boolean {
 }
 
 /**
- * Returns whether `If-None-Match` is useful: for reading, to get only changes, and for creating, to
- * replace nothing. Other operations evaluate the header as well (RFC 9110, section 13.1.2), but `*`
- * always refuses them.
+ * Returns whether `If-None-Match` is useful: reads get only changes, and creations replace nothing. Other operations evaluate the
+ * header as well (RFC 9110, section 13.1.2), but with `*` they are always refused.
  */
 function takesIfNoneMatch({ method, responses }: Route): boolean {
   return method === 'GET' || (method === 'PUT' && 201 in responses);
 }
 
 /**
- * Returns the parameters of an operation: path, query and headers. `X-Request-Id`, which every request may have, is left out,
- * because generators would make it an argument of every call.
+ * Returns the parameters of an operation: path, query and headers. Every request may have `X-Request-Id`. It is left out, because
+ * generators would make it an argument of every call.
  */
 export function parametersOf(route: Route, schemas: ComponentSchemas): Json[] {
   return [

@@ -1,6 +1,7 @@
 /**
- * This worker's end of a request that another worker carries out: it passes on the head and the body, and passes the answer back
- * to the client. The unsent part of an answer is bounded, because the other worker sends only as much as this one has taken.
+ * This worker's end of a request that another worker carries out. It passes on the head and the body, and passes the answer back
+ * to the client. The unsent part of an answer is bounded, because the other worker sends only as much as this worker gives credit
+ * for.
  */
 
 import { AppError } from '#src/base/errors/errors.ts';
@@ -22,13 +23,10 @@ import type { WireRequest, WireResponse } from '../wire-exchange.ts';
 import { ForwardedUpload } from './forwarded-upload.ts';
 import { WINDOW_BYTES } from './peer-response.ts';
 
-/** Credit is given for this many bytes at once, so that small events cost no frame each. */
+/** Credit is given for this many bytes at once, so that a small event does not cost a frame of credit. */
 const CREDIT_BYTES = WINDOW_BYTES / 4;
 
-/**
- * The worker in which a stream is at home knows the caller. It ends the stream when the caller may
- * no longer follow it.
- */
+/** The home of a stream knows the caller, and ends the stream when the caller may no longer follow it. */
 const NOBODY = { caller: undefined, action: undefined, home: undefined };
 
 /** The head of a request whose home may not be known yet. */
@@ -38,13 +36,13 @@ export type HeadWithoutSlot = Omit<ForwardedHead, 'slot'>;
 export interface ForwardedEnd {
   /** The notebook, conversation or workspace of the request, if it is known. */
   readonly home: Home | undefined;
-  /** uWebSockets.js is about to get the whole reply, or has got its last byte. */
+  /** Called when uWebSockets.js is about to get the whole reply, or has got its last byte. */
   forwardedReplySent(): void;
-  /** An event stream owns the response from now on. */
+  /** Called when an event stream takes over the response. */
   forwardedStreamOpened(): void;
   /**
-   * The other worker did not answer. `endsConnection`: the connection has to end with the answer, because the client sends a body
-   * that is not read to its end.
+   * Called when the other worker did not answer. With `endsConnection`, the connection must end with the answer, because the
+   * client sends a body that is not read to its end.
    */
   forwardedRequestFailed(error: AppError, endsConnection: boolean): void;
 }
@@ -103,7 +101,7 @@ export class ForwardedExchange implements AnswerEvents {
   /** The length of the answer's body; undefined when the other worker has not announced it. */
   #length: number | undefined;
   #writtenBytes = 0;
-  /** Bytes that the client's connection has not taken yet. */
+  /** Bytes of the answer that the client's connection has not taken yet. */
   #unsent: Uint8Array | undefined;
   #isBlocked = false;
   #owedBytes = 0;
@@ -116,7 +114,7 @@ export class ForwardedExchange implements AnswerEvents {
     this.#end = options.end;
   }
 
-  /** Sends the request. A body that is streamed is passed on as it arrives. */
+  /** Sends the request. A streamed body is passed on as it arrives. */
   begin(): void {
     const { head, bytes, forwarding, limitBytes, charge } = this.#options;
     if (head.isStreamed)
@@ -161,8 +159,7 @@ export class ForwardedExchange implements AnswerEvents {
   }
 
   /**
-   * Sends live events from the mirror from now on. The stream ends when the home ends it. The home
-   * is notified when the client leaves.
+   * From now on, sends live events from the mirror. The home of the stream ends it, and is notified when the client leaves.
    */
   follow(mirror: MirroredStream, nextIndex: number): void {
     if (this.#isGone) return;
@@ -201,8 +198,7 @@ export class ForwardedExchange implements AnswerEvents {
   here(): void {
     if (this.#isGone) return;
     const { head, forwarding, carryOutHere } = this.#options;
-    // The caller of a request with a ticket is not known yet, and the beginning of a streamed body
-    // was not examined.
+    // For a request with a ticket, the caller is not known yet. Of a streamed body, nothing was examined yet.
     if (head.isStreamed || this.#end.home === undefined) {
       this.#fail();
       return;
@@ -211,7 +207,7 @@ export class ForwardedExchange implements AnswerEvents {
     carryOutHere();
   }
 
-  /** Answers that there is no memory for the body, in place of the other worker, which sees that the client has left. */
+  /** Answers that there is no memory for the body. For the other worker, the client has left. */
   #refuse(): void {
     this.#isGone = true;
     this.#forwarded?.abort();
@@ -242,7 +238,7 @@ export class ForwardedExchange implements AnswerEvents {
     if (!this.#isBlocked) this.#writeUnsent();
   }
 
-  /** Writes the rest of a body with a known length, or gives the credit that was held back. */
+  /** Writes the unsent part of a body with a known length, or gives the credit that was held back. */
   #writeUnsent(): void {
     const bytes = this.#unsent;
     if (this.#length === undefined || bytes === undefined) {
@@ -266,7 +262,7 @@ export class ForwardedExchange implements AnswerEvents {
     this.#take(taken);
   }
 
-  /** Notes bytes that the client's connection has taken, and lets the other worker send more. */
+  /** Counts bytes that the client's connection has taken, and gives the other worker credit for more. */
   #take(bytes: number): void {
     this.#owedBytes += bytes;
     const isDue = this.#owedBytes >= CREDIT_BYTES || (bytes === 0 && this.#owedBytes > 0);

@@ -4,7 +4,7 @@ import { isDiscarded } from '../edge/request-body.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import { WINDOW_BYTES } from './peer-response.ts';
 
-/** When more bytes than this are held, the client is paused. */
+/** The client is paused when more bytes than this are held. */
 const MAX_HELD_BYTES = WINDOW_BYTES;
 
 export interface ForwardedUploadOptions {
@@ -16,9 +16,8 @@ export interface ForwardedUploadOptions {
 }
 
 /**
- * The body of a request on its way to the worker that carries the request out. It holds the bytes
- * for which that worker has given no credit yet, and pauses the client when there are too many of
- * them.
+ * The body of a request on its way to the worker that carries the request out. The upload holds bytes for which that worker has
+ * given no credit yet, and pauses the client when it holds too many.
  */
 export class ForwardedUpload {
   readonly #res: WireResponse;
@@ -45,7 +44,7 @@ export class ForwardedUpload {
     res.onData((chunk, isLast) => this.#take(chunk, isLast));
   }
 
-  /** Passes the body on from now on, as far as there is credit. */
+  /** From now on, passes the body on as far as there is credit. */
   sendTo(forwarded: ForwardedRequest): void {
     this.#forwarded = forwarded;
     this.#send();
@@ -58,10 +57,8 @@ export class ForwardedUpload {
   }
 
   /**
-   * Reads and discards the rest of the body, and then calls `done`. Many clients read nothing
-   * before they have sent everything, so they would not see an earlier answer. `isWhole` is false
-   * when the body is too long to be read to its end; then the connection has to end with the
-   * answer.
+   * Reads and discards the rest of the body, and then calls `done`. Many clients read an answer only after they have sent the
+   * whole body. `isWhole` is false when the body is too long to be read to its end. Then the connection must end with the answer.
    */
   discard(done: (isWhole: boolean) => void): void {
     this.drop();
@@ -77,7 +74,7 @@ export class ForwardedUpload {
     this.#resume();
   }
 
-  /** Drops the body without resuming the client, which has left. */
+  /** Drops the body after the client has left, so the client is not resumed. */
   abandon(): void {
     this.#isDropped = true;
     this.#onDiscarded = undefined;
@@ -98,7 +95,7 @@ export class ForwardedUpload {
       this.#refuse();
       return;
     }
-    // An empty piece is held only if no other one is left that can end the body.
+    // An empty piece is held only if no held piece can end the body.
     if (chunk.byteLength > 0 || (isLast && this.#held.length === 0))
       this.#hold(new Uint8Array(chunk.slice(0))); // uWebSockets.js reuses the memory of the chunk
     if (isLast) this.#resume(); // the end may arrive after the pause, and the connection has to take another request
@@ -128,7 +125,7 @@ export class ForwardedUpload {
       this.#heldBytes -= bytes.byteLength;
       this.#creditBytes -= bytes.byteLength;
       this.#charge.give(bytes.byteLength);
-      // The other worker charges a small body as well, unless it comes at once.
+      // The other worker charges a small body as well, unless the whole body comes at once.
       forwarded.body(bytes, this.#isWhole && this.#held.length === 0);
     }
     if (this.#heldBytes === 0) this.#resume();

@@ -8,7 +8,7 @@ type RequestHead = Pick<ForwardedHead, 'method' | 'url' | 'query' | 'params' | '
 export class PeerRequest implements WireRequest {
   readonly #head: RequestHead;
   /**
-   * Of a header that was sent more than once, only the first line is read, as in uWebSockets.js.
+   * The headers by name. If a header was sent more than once, only its first line is used, as in uWebSockets.js.
    */
   readonly #headers = new Map<string, string>();
 

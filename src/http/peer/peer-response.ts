@@ -1,13 +1,13 @@
 /**
- * The response to a request that another worker has forwarded. It behaves like a response of uWebSockets.js, except that its bytes
- * go to the other worker, which reports how many more it accepts.
+ * The response to a request that another worker has forwarded. It behaves like a response of uWebSockets.js, but its bytes go to
+ * the other worker, which gives credit for more.
  */
 import type { RecognizedString } from 'uWebSockets.js';
 import type { AnswerChannel, IncomingEvents } from '#src/cluster/peers/forwarding.ts';
 import type { Relay } from '#src/runtime/events/event-sink.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 
-/** How many bytes of an answer may be under way to the other worker, and of a body to this one. */
+/** How many bytes may be under way in each direction: of an answer to the other worker, and of a body to this worker. */
 export const WINDOW_BYTES = 256 * 1024;
 
 const NOTHING = new Uint8Array(0);
@@ -33,10 +33,10 @@ export class PeerResponse implements WireResponse, IncomingEvents {
   #onAborted: () => void = () => {};
   #onData: (chunk: ArrayBuffer, isLast: boolean) => void = () => {};
   #isPaused = false;
-  /** Bytes of the body that have come while it was paused. */
+  /** Bytes of the body that arrived while the body was paused. */
   #unacknowledgedBytes = 0;
 
-  /** `body` is undefined when it follows in pieces. */
+  /** `body` is undefined when the body follows in pieces. */
   constructor(channel: AnswerChannel, address: string, body: Buffer | undefined) {
     this.relay = channel.relay;
     this.#channel = channel;

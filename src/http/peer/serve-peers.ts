@@ -9,8 +9,8 @@ import { PeerRequest } from './peer-request.ts';
 import { PeerResponse } from './peer-response.ts';
 
 /**
- * Returns the function that carries out forwarded requests as if they had arrived here: caller, body and limits are checked
- * again.
+ * Returns the function that carries out forwarded requests. Caller, body and limits are checked again, as if the requests had
+ * arrived here.
  */
 export function servePeers(
   routes: Iterable<PreparedRoute>,

@@ -1,6 +1,5 @@
 /**
- * Compresses large answers for callers that ask for it. Small ones are not compressed, because they
- * fit into a packet or two.
+ * Compresses large answers for callers that accept gzip. Small answers fit into a packet or two and are not compressed.
  */
 import { constants, gzip } from 'node:zlib';
 import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
@@ -11,18 +10,14 @@ import type { BytesReply, EmptyReply, SharedForms } from './reply.ts';
 export const MIN_COMPRESSED_BYTES = 8 * 1024;
 /** A larger body is sent uncompressed, in pieces, because a compressed copy would take additional memory. */
 const MAX_COMPRESSED_BYTES = 32 * 1024 * 1024;
-/**
- * JSON of this API shrinks to a tenth at any level, and the highest levels take several times as
- * long.
- */
+/** At any level, JSON of this API shrinks to a tenth. The highest levels take several times as long. */
 const LEVEL = constants.Z_BEST_SPEED + 3;
 
 const COMPRESSIBLE = /^(?:text\/|application\/(?:[\w.+-]*json|javascript|xml)\b|image\/svg\+xml)/;
 
 /**
- * Returns whether `Accept-Encoding` may decide which bytes are sent, now or when the content has
- * grown. It may not for content that can be requested in ranges, because a range counts the bytes
- * of the uncompressed body.
+ * Returns whether `Accept-Encoding` may decide which bytes are sent, now or when the content has grown. Content that can be
+ * requested in ranges is never compressed, because a range counts the bytes of the uncompressed body.
  */
 export function variesByEncoding(reply: BytesReply | EmptyReply): boolean {
   if (reply.headers?.['accept-ranges'] !== undefined) return false;
@@ -54,14 +49,14 @@ export function acceptsGzip(header: string): boolean {
  * threads as well. One answer of 32 MiB takes half a second.
  */
 const PLACES = new FairSemaphore({ width: 2, widthOfKey: 1, queueOfKey: 64 });
-/** A larger answer does not wait for a place, because its megabytes would stay in memory for as long. */
+/** A larger answer does not wait for a place, because its bytes would stay in memory during the wait. */
 const MAX_WAITING_BYTES = 256 * 1024;
 /** The key, in `PLACES`, of answers that belong to no workspace, such as files of the front end. */
 const EVERYBODY = '';
 
 /**
- * Resolves with the compressed answer, made on another thread, and with an entity tag of its own if it has one. An answer
- * that cannot be compressed, or not soon, stays as it is. `workspaceId` is that of the caller.
+ * Resolves with the answer, compressed on another thread. If the answer has an entity tag, the compressed form gets a tag of its
+ * own. An answer that cannot be compressed soon stays uncompressed. `workspaceId` is the workspace of the caller.
  */
 export async function compress(reply: BytesReply, workspaceId = EVERYBODY): Promise<BytesReply> {
   const bytes = await (reply.shared === undefined
@@ -82,7 +77,7 @@ async function compressedSoon(
   return PLACES.pass(workspaceId, () => gzipped(bytes)).catch(() => undefined);
 }
 
-/** Compresses a document that many clients are sent. It is kept, or anybody could keep threads busy by asking for it again. */
+/** Compresses a document that many clients read. The result is kept, because otherwise repeated requests could keep threads busy. */
 function compressedOnce(bytes: Uint8Array | string, shared: SharedForms): Promise<Uint8Array | undefined> {
   shared.gzip ??= PLACES.pass(EVERYBODY, () => gzipped(bytes)).catch(() => {
     shared.gzip = undefined; // too many wait

@@ -14,8 +14,8 @@ const PASSIVE_TYPES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the headers for content whose media type was named by untrusted code. The type is `type/subtype` or unknown,
- * so that it can neither end the header nor add parameters; only passive types are shown in the browser.
+ * Returns the headers for content whose media type was named by untrusted code. A type that is not of the form `type/subtype`
+ * becomes an unknown type, so that it can neither end the header nor add parameters. Only passive types are shown in the browser.
  */
 export function describeUntrusted(mimetype: string): {
   readonly contentType: string;
@@ -29,7 +29,7 @@ export function describeUntrusted(mimetype: string): {
   };
 }
 
-/** Media types by the ending of a file's name. Other files are sent as bytes of an unknown type. */
+/** Media types by the ending of a file's name. Files with other endings are sent as bytes of an unknown type. */
 const TYPES_OF_ENDINGS: Readonly<Record<string, string>> = {
   avif: 'image/avif',
   css: 'text/css',
@@ -70,15 +70,15 @@ export function describeFile(name: string): ReturnType<typeof describeUntrusted>
   return describeUntrusted(mediaTypeOf(name) ?? UNKNOWN_TYPE);
 }
 
-/** Returns the media type of a file by the ending of its name; undefined when it is not known. */
+/** Returns the media type of a file by the ending of its name; undefined for an unknown ending. */
 export function mediaTypeOf(name: string): string | undefined {
   const ending = /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase() ?? '';
   return Object.hasOwn(TYPES_OF_ENDINGS, ending) ? TYPES_OF_ENDINGS[ending] : undefined;
 }
 
 /**
- * Returns a `Content-Disposition` that saves the body as `fileName`, which may be any text: once as quoted ASCII for old
- * clients, with `_` for other characters, and once in full (RFC 5987).
+ * Returns a `Content-Disposition` that saves the body as `fileName`, which may be any text. The header has the name twice: as
+ * quoted ASCII for old clients, with `_` for other characters, and in full (RFC 5987).
  */
 export function attachment(fileName: string): string {
   const ascii = fileName

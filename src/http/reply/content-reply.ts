@@ -1,4 +1,4 @@
-/** Replies with content whose hash is known: all of it, one range of it, or 304 when the caller already has it. */
+/** Replies with content whose hash is known: the whole content, one range, or 304 when the caller already has the content. */
 import { AppError } from '#src/base/errors/errors.ts';
 import type { CONTENT_HEADERS } from '#src/contract/wire/operations/parts.ts';
 import { describeUntrusted } from './content-headers.ts';
@@ -20,7 +20,7 @@ export interface ByteRange {
 
 type RequestedContent = Readonly<Record<keyof typeof CONTENT_HEADERS, string>>;
 
-/** Returns the reply to a GET or, without honouring ranges, to a HEAD. Throws `range_not_satisfiable`. */
+/** Returns the reply to a GET or a HEAD. For a HEAD, ranges are ignored. Throws `range_not_satisfiable`. */
 function contentReply(
   { bytes, sha256, contentType, headers }: Content,
   requested: RequestedContent,
@@ -47,7 +47,7 @@ export function assetReply(
   const headers = {
     'content-disposition': disposition,
     'content-security-policy': "sandbox; default-src 'none'",
-    // An asset never changes, but the caller's right to read it does.
+    // An asset never changes, but the caller may lose the right to read it.
     'cache-control': 'private, no-cache',
   };
   return contentReply({ bytes, sha256, contentType, headers }, requested, headOnly);
@@ -94,7 +94,7 @@ export async function fileReply(
   return reply;
 }
 
-/** Returns the range to send; `whole` also for HEAD. Throws `range_not_satisfiable`. */
+/** Returns the range to send; always `whole` for a HEAD. Throws `range_not_satisfiable`. */
 function rangeFor(
   requested: RequestedContent,
   { etag, size }: { readonly etag: string; readonly size: number },
@@ -109,8 +109,8 @@ function rangeFor(
 }
 
 /**
- * Returns the range that a `Range` header requests of `size` bytes. `whole`: the header is empty, malformed or requests several
- * ranges, in all of these cases the answer is the whole content. `unsatisfiable`: the range contains no byte.
+ * Returns the range that a `Range` header requests of `size` bytes. `whole`: the header is empty or malformed, or requests
+ * several ranges, so the answer is the whole content. `unsatisfiable`: the range contains no byte.
  */
 export function parseByteRange(header: string, size: number): ByteRange | 'whole' | 'unsatisfiable' {
   const match = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header);

@@ -1,8 +1,8 @@
 /**
- * The writing side of a deferred reply. While its value is awaited, the head (status 200) and then white space are sent
- * at intervals: JSON may begin with white space, and proxies do not mistake the silence for a dead connection.
+ * The writing side of a deferred reply. While its value is awaited, the head (status 200) is sent, and then white space at
+ * intervals. JSON may begin with white space, and proxies would take silence for a dead connection.
  *
- * It owns its timer, which `end` and `stop` clear. Nothing is written after either.
+ * The writer owns its timer. After `end` or `stop`, which clear the timer, nothing is written.
  */
 
 import type { Principal } from '#src/base/caller/principal.ts';
@@ -12,7 +12,7 @@ import type { WireResponse } from '../wire-exchange.ts';
 import { MAX_WHOLE_BODY_BYTES, type ReplyStamp, writeHead } from './write-reply.ts';
 
 /**
- * A request whose reply is deferred or waits. Its caller may lose the right to it before the reply.
+ * A request whose reply is deferred or waits. Before the reply, its caller may lose the right to the operation.
  */
 export interface PendingAnswer {
   readonly caller: Principal | undefined;
@@ -60,7 +60,7 @@ export class DeferredAnswer {
     return this.#hasBegun;
   }
 
-  /** Ends an answer whose body has begun, as fast as the client reads it. Calls `done` before its last byte is handed over. */
+  /** Writes the rest of an answer that has begun, as fast as the client reads. Calls `done` before the last byte is handed over. */
   end(body: Uint8Array | string, done: () => void): void {
     this.stop();
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
@@ -68,7 +68,7 @@ export class DeferredAnswer {
     let offset = 0;
     const offer = (): boolean => {
       let isTaken = true;
-      // uWebSockets.js keeps a piece that the connection does not take.
+      // uWebSockets.js keeps a piece that the connection does not take, so no piece is sent again.
       while (isTaken && offset < last) {
         const piece = bytes.subarray(offset, Math.min(offset + MAX_WHOLE_BODY_BYTES, last));
         offset += piece.byteLength;

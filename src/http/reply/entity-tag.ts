@@ -1,6 +1,6 @@
 /**
  * Entity tags and the conditions that requests put on them (RFC 9110, sections 8.8.3 and 13.1). A tag names the state of a
- * record: a client that has read it can ask for the record only if it has changed, and can change it only if it has not.
+ * record. A client that has read a record can request it only if it has changed, or change it only if it has not.
  */
 import { createHash } from 'node:crypto';
 import { AppError } from '#src/base/errors/errors.ts';
@@ -50,10 +50,7 @@ export function isKnown(ifNoneMatch: string, etag: string): boolean {
   return currentTagIn(ifNoneMatch, etag) !== undefined;
 }
 
-/**
- * Returns the tag in the header that names the state. The caller already has the bytes with that
- * tag.
- */
+/** Returns the tag in the header that names the state: the tag of the bytes that the caller already has. */
 function currentTagIn(ifNoneMatch: string, etag: string): string | undefined {
   if (ifNoneMatch === '') return undefined;
   const tags = parseTags(ifNoneMatch);
@@ -67,10 +64,10 @@ function names({ opaque }: EntityTag, etag: string): boolean {
 
 /**
  * Throws `precondition_failed` unless the record is in the state that the headers of a write ask for, and `invalid_request` for a
- * header that is not a list of tags. `tagOf` returns the current tag, which is strong, or undefined when there is no such record;
- * it is called only when there is a condition. `isTaken` returns whether the record's name is in use, even by something without a
- * tag: `If-None-Match: *` refuses that. Call this after every check that does not depend on the body, because their refusals take
- * precedence over a condition.
+ * header that is not a list of tags. `tagOf` is called only if there is a condition. It returns the current strong tag, or
+ * undefined when there is no such record. `isTaken` returns whether the record's name is in use, even by something without a tag,
+ * because `If-None-Match: *` refuses that. Call this function after all checks that do not depend on the body: their refusals
+ * take precedence over a condition.
  */
 export function requireState(
   headers: Readonly<Record<keyof typeof WRITE_CONDITIONS, string>>,
@@ -102,8 +99,9 @@ interface EntityTag {
 }
 
 /**
- * One element of the list, which may be empty, and the comma after it. The blanks after a tag are in the group with the tag: two
- * optional runs of blanks side by side would try every way to share the blanks of a header, which is quadratic.
+ * One element of the list, which may be empty, and the comma after it. The blanks after a tag belong to the optional group of the
+ * tag. Two optional runs of blanks side by side would have quadratic cost, because the expression would try every way to share
+ * the blanks.
  */
 const ELEMENT = /[ \t]*(?:(W\/)?("[^"\p{Cc} ]*")[ \t]*)?(,|$)/uy;
 

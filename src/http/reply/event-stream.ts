@@ -4,9 +4,9 @@
  *
  * uWebSockets.js buffers the bytes that a socket does not take and flushes them only on the next write. So when the socket
  * becomes writable, a few bytes are written first (a comment, or one byte of a frame), and more follows only if the socket took
- * them. That bounds the unsent bytes to one piece (64 KiB) and those few per subscriber. They are freed only when the connection
- * closes. A client that is cut off has ten seconds to take the rest of its frame and the event that reports the cut; only a
- * limited number of clients have that time at once.
+ * them. So a subscriber has at most one piece (64 KiB) and those few bytes unsent. They are freed only when the connection
+ * closes. A client that is cut off has ten seconds to take the rest of its frame and the event that reports the cut. Only a
+ * limited number of clients may have this time at once.
  */
 
 import type { Caller } from '#src/base/caller/principal.ts';
@@ -27,8 +27,7 @@ const STREAM_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * No empty line follows. An empty line would end an event, and some clients pass the empty event to
- * their user.
+ * No empty line follows the comment. An empty line would end an event, and some clients would report an empty event.
  */
 const COMMENT = Buffer.from(':\n');
 
@@ -37,17 +36,17 @@ const MIN_RETRY_MS = 1000;
 /** How long a lagging client has to take the event that reports the cut. */
 const LEAVING_MS = 10_000;
 /**
- * How many clients have that time at once: 16 MiB of unsent pieces. When there are more, the
- * connection that has waited longest is closed.
+ * How many clients may have this time at once: 16 MiB of unsent pieces. If there are more, the connection that has waited longest
+ * is closed.
  */
 const MAX_LEAVING = 256;
 
 /** The open streams, so that revoking a token or closing the server can end them. */
 export class OpenStreams extends Set<EventStream> {
-  /** Streams that are over and whose last bytes were not taken yet. */
+  /** Streams that have ended but whose last bytes the clients have not taken yet. */
   readonly leaving = new Set<EventStream>();
 
-  /** Returns how many are open in a workspace. */
+  /** Returns how many streams are open in a workspace. */
   of(workspaceId: string): number {
     let count = 0;
     for (const { caller } of this)
@@ -63,7 +62,7 @@ export function admitStream(streams: OpenStreams, limit: number, workspaceId: Wo
   refuseOverQuota(STREAM_LIMIT, limit, () => streams.of(workspaceId));
 }
 
-/** `cork` calls back before it returns, so one callback serves all streams: thousands are open at once. */
+/** Because `cork` calls back before it returns, all streams can share one callback. Thousands of streams are open at once. */
 const corked: { res?: WireResponse; bytes: Uint8Array; isAccepted: boolean } = {
   bytes: COMMENT,
   isAccepted: true,
@@ -133,15 +132,14 @@ export class EventStream implements EventSink {
   }
 
   /**
-   * Tests whether the socket takes bytes again. Linux reports a socket as writable only when a
-   * third of its send buffer, which may have 4 MiB, is free. With a slow reader that is seconds
-   * after the buffer has begun to take bytes.
+   * Tests whether the socket takes bytes again. Linux reports a socket as writable only when a third of its send buffer is free.
+   * The buffer may have 4 MiB, so with a slow reader the report comes seconds after the socket could take bytes.
    */
   retry(): void {
     if (!this.#over && !this.#accepted && this.relay === undefined) this.#goOnWriting();
   }
 
-  /** Returns false when the socket is full or the stream is over: the subscription then waits for `writable`. */
+  /** Writes the bytes. Returns false when the socket is full or the stream has ended: the subscription then waits for `writable`. */
   write(bytes: Uint8Array): boolean {
     return !this.#over && this.#send(bytes);
   }
@@ -168,8 +166,7 @@ export class EventStream implements EventSink {
   }
 
   /**
-   * Ends the stream of a client that lags. If the client takes the pieces of `last` in time, they
-   * are sent before.
+   * Ends the stream of a client that lags. First the pieces of `last` are sent, if the client takes them in time.
    */
   cutOff(last: Iterable<Uint8Array>): void {
     if (this.#over) return;
@@ -183,7 +180,7 @@ export class EventStream implements EventSink {
     const [first] = leaving;
     if (leaving.size >= MAX_LEAVING) first?.abandon();
     leaving.add(this);
-    // Never closed within this call: uWebSockets.js may be about to continue with the same connection.
+    // The connection is not closed within this call, because uWebSockets.js may be about to continue with it.
     this.#deadline = setTimeout(() => this.abandon(), LEAVING_MS);
   }
 
@@ -201,7 +198,7 @@ export class EventStream implements EventSink {
     return true;
   }
 
-  /** Closes the connection of a stream that is over and whose client has not taken the last bytes. */
+  /** Closes the connection of a stream that has ended, although the client has not taken the last bytes. */
   abandon(): void {
     this.#leave(() => this.#res.close());
   }
@@ -250,7 +247,7 @@ export interface StreamOpening extends Pick<StreamReply, 'open'> {
   readonly failed: (error: unknown) => void;
 }
 
-/** Writes the head of an event stream and opens it; from then on it owns the response with its abort handler. Never throws. */
+/** Writes the head of an event stream and opens the stream, which then owns the response and its abort handler. Never throws. */
 export function openStream(
   res: WireResponse,
   stamp: ReplyStamp,
@@ -262,8 +259,8 @@ export function openStream(
     try {
       stream.start(open);
     } catch (error) {
-      // The status has been sent, so the stream can only end. An error that was thrown within a
-      // callback of uWebSockets.js would end the server.
+      // The status has been sent, so the stream can only end. The error is not thrown, because an error within a callback of
+      // uWebSockets.js would end the server.
       failed(error);
       stream.end();
     }
@@ -271,8 +268,8 @@ export function openStream(
 }
 
 /**
- * Returns the first line of a stream: how long `EventSource` waits before it reconnects. No empty line follows, for the
- * reason that `COMMENT` gives. The time differs, so that the clients of a restarted server do not all come at once.
+ * Returns the first line of a stream: how long `EventSource` waits before it reconnects. As after `COMMENT`, no empty line
+ * follows. The time is random, so that the clients of a restarted server do not all come back at once.
  */
 function retryField(): Buffer {
   return Buffer.from(`retry: ${MIN_RETRY_MS + Math.floor(Math.random() * MIN_RETRY_MS)}\n`);

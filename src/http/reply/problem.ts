@@ -47,9 +47,8 @@ function requiredHeaders(code: ErrorCode, status: number): Record<string, string
 }
 
 /**
- * Returns an `AppError` unchanged. If the server has no file descriptor left, returns the temporary
- * error for that, which is not a bug. Any other error is a bug: it is logged with the request id,
- * and `internal` is returned, which shows nothing of it.
+ * Returns an `AppError` unchanged. If the server has no file descriptor left, returns the temporary error for that, which is not
+ * a bug. Any other error is a bug. It is logged with the request id, and the returned error `internal` shows nothing of it.
  */
 export function toAppError(error: unknown, log: ErrorLog, context: ProblemContext): AppError {
   if (error instanceof AppError) return error;

@@ -1,10 +1,10 @@
-/** The replies that handlers return: plain data that the exchange writes at once or later, or an event stream that it opens. */
+/** The replies that handlers return: plain data that the exchange writes at once or later, or an event stream that the exchange opens. */
 import type { AppError } from '#src/base/errors/errors.ts';
 import type { EventSink, Subscription } from '#src/runtime/events/event-sink.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** `Value` is the type of JSON bodies; bodies that are bytes already are not checked against it. */
+/** `Value` is the type of JSON bodies. Bodies that are already bytes are not checked against this type. */
 export type Reply<Value = unknown> =
   | PlainReply<Value>
   | WaitingReply<Value>
@@ -23,18 +23,18 @@ export interface JsonReply<Value = unknown> {
   readonly headers?: Headers;
 }
 
-/** A body that is ready to send, such as a record that is stored in the form in which it is served. */
+/** A body that is ready to send, such as a record that is stored as the API serves it. */
 export interface BytesReply {
   readonly kind: 'bytes';
   readonly status: number;
   readonly contentType: string;
   readonly bytes: Uint8Array | string;
   readonly headers?: Headers;
-  /** Set for a document whose bytes all its readers share, so that they count for none of them. */
+  /** Set for a document whose bytes all readers share. These bytes count towards no reader's limit. */
   readonly shared?: SharedForms;
 }
 
-/** What is kept of a document that many clients are sent. */
+/** The forms of a document that are kept, because many clients read it. */
 export interface SharedForms {
   gzip?: Promise<Uint8Array | undefined> | undefined;
 }
@@ -46,9 +46,8 @@ export interface EmptyReply {
 }
 
 /**
- * JSON whose value may take minutes. Once `value` has taken longer than the heartbeat interval,
- * status 200 has been sent. If `value` rejects after that, the body is the result of `failed`. So
- * refuse the request before returning this reply.
+ * JSON whose value may take minutes. Once `value` has taken longer than the heartbeat interval, status 200 has been sent. If
+ * `value` rejects after that, the body is the result of `failed`. So all refusals must come before this reply is returned.
  */
 export interface DeferredReply<Value = unknown> {
   readonly kind: 'deferred';
@@ -57,13 +56,13 @@ export interface DeferredReply<Value = unknown> {
 }
 
 /**
- * A reply to a request whose work is done, but which waits to report more, such as how a run ended.
- * Nothing is sent during the wait. The promise must settle soon after the signal of the request
- * aborts. It resolves with the function that reads the reply, which is called when there is room for a large one.
+ * A reply to a request whose work is done, but which waits to report more, such as how a run ended. Nothing is sent during the
+ * wait. The promise must settle soon after the signal of the request aborts. It resolves with a function that reads the reply.
+ * The function is called when there is memory for a large reply.
  */
 export interface WaitingReply<Value = unknown> {
   readonly kind: 'waiting';
-  /** The reply for the work done so far. It is stored with the idempotency key, in the commit of that work. */
+  /** The reply for the work that is done. This reply is stored with the idempotency key, in the commit of the work. */
   readonly accepted: PlainReply<Value>;
   readonly read: Promise<() => PlainReply<Value>>;
 }
@@ -75,16 +74,13 @@ export interface FileReply {
   readonly contentType: string;
   /** The number of bytes to send. */
   readonly sizeBytes: number;
-  /**
-   * Resolves with up to `length` bytes from `offset`. There are fewer when the file has become
-   * shorter.
-   */
+  /** Resolves with `length` bytes from `offset`, or fewer when the file has become shorter. */
   readonly read: (offset: number, length: number) => Promise<Uint8Array>;
   readonly close: () => Promise<void>;
   readonly headers?: Headers;
 }
 
-/** An event stream as other libraries make them. Its body is sent as it comes; a client that leaves cancels it. */
+/** An event stream that another library has made. The body is sent as it comes. When the client leaves, the body is cancelled. */
 export interface WebReply {
   readonly kind: 'web';
   readonly response: Response;
@@ -138,7 +134,7 @@ export function raw(
   return { kind: 'bytes', status, contentType, bytes, headers };
 }
 
-/** Returns a reply with a document that many clients are sent. `shared` is kept with its bytes. */
+/** Returns a reply with a document that many clients read. `shared` is kept with the bytes of the document. */
 export function sharedDocument(
   contentType: string,
   bytes: Uint8Array,
@@ -156,7 +152,7 @@ export function defer<const Value>(
   return { kind: 'deferred', value, failed };
 }
 
-/** Returns a reply that `read` resolves to; `accepted` is the reply for the work done so far. */
+/** Returns a reply that waits for the result of `read`. `accepted` is the reply for the work that is done. */
 export function waiting<const Value>(
   accepted: PlainReply<Value>,
   read: Promise<() => PlainReply<Value>>,

@@ -14,7 +14,7 @@ export interface FileSending {
   /** Resolves when the reply may be sent. */
   readonly ready: Promise<void> | undefined;
   readonly begin: BeginBody;
-  /** The memory of the piece that is being sent. It bounds the open files as well: a client may read as slowly as it likes. */
+  /** The memory of the piece that is being sent. It also bounds the number of open files, because a client may read slowly. */
   readonly charge: Pick<BodyCharge, 'take' | 'release'>;
 }
 
@@ -25,8 +25,8 @@ interface FileRequest extends ReplyStamp {
 }
 
 /**
- * Sends a file, or only its head, and closes it. Resolves when everything was handed over or the client has left. Rejects when the file
- * cannot be read, or too many are being sent; if `begin` was called before, the head has been written.
+ * Sends a file, or only its head, and closes the file. Resolves when everything was handed over or the client has left. Rejects
+ * when the file cannot be read, or too many files are being sent. If `begin` was called before, the head has been written.
  */
 export async function sendFile(
   res: WireResponse,
@@ -48,7 +48,7 @@ export async function sendFile(
   }
 }
 
-/** Resolves with the next piece of a body. Rejects when it cannot be read, or the file has become shorter. */
+/** Resolves with the next piece of a body. Rejects when the piece cannot be read, or the file has become shorter. */
 async function readPiece({ read, sizeBytes }: FileReply, offset: number): Promise<Uint8Array> {
   const piece = await read(offset, Math.min(PIECE_BYTES, sizeBytes - offset));
   if (piece.byteLength === 0)
@@ -67,8 +67,8 @@ function writeFileHead(res: WireResponse, reply: FileReply, stamp: ReplyStamp): 
 }
 
 /**
- * Writes a body piece by piece, beginning with `first`, as fast as the client reads it: one piece is in memory at a time.
- * Resolves when the last byte was handed over or the client has left, and rejects when a piece cannot be read.
+ * Writes a body piece by piece, beginning with `first`, as fast as the client reads. One piece is in memory at a time. Resolves
+ * when the last byte was handed over or the client has left. Rejects when a piece cannot be read.
  */
 async function writeFile(
   res: WireResponse,
@@ -102,7 +102,7 @@ async function writeFile(
     }
     if (signal.aborted) return;
     res.cork(() => {
-      // uWebSockets.js has sent a part of a piece that was not accepted, and has not kept the rest.
+      // Of a piece that was not accepted, uWebSockets.js has sent a part and has not kept the rest.
       [isAccepted, isOver] = res.tryEnd(piece.subarray(res.getWriteOffset() - offset), sizeBytes);
     });
   }

@@ -1,4 +1,4 @@
-/** Sends a response of the web platform, piece by piece as its body comes and as fast as the client takes it. */
+/** Sends a response of the web platform, piece by piece, as its body comes and the client takes it. */
 import { unawaited } from '#src/base/async/unawaited.ts';
 import type { WireResponse } from '../wire-exchange.ts';
 import { type BytesReply, type EmptyReply, raw, type WebReply } from './reply.ts';
@@ -13,7 +13,7 @@ interface WebRequest extends ReplyStamp {
 /** Headers of HTTP/1 connections, which uWebSockets.js writes itself. */
 const OF_CONNECTION: ReadonlySet<string> = new Set(['connection', 'content-length', 'transfer-encoding']);
 
-/** Resolves with the reply: an event stream is sent as it comes, and any other response once it is complete. */
+/** Resolves with the reply. An event stream is sent as it comes, and any other response once it is complete. */
 export async function webReply(response: Response): Promise<WebReply | BytesReply | EmptyReply> {
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
   return isStream && response.body !== null ? { kind: 'web', response } : completeReply(response);
@@ -33,7 +33,10 @@ function headersOf({ headers }: Response): Record<string, string> {
   return Object.fromEntries([...headers].filter(([name]) => !OF_CONNECTION.has(name)));
 }
 
-/** Resolves when the last byte was handed over or the client has left. Rejects when the body fails; a part may have been sent. */
+/**
+ * Resolves when the last byte was handed over or the client has left. Rejects when the body fails, of which a part may have been
+ * sent.
+ */
 export async function sendWeb(
   res: WireResponse,
   { response }: WebReply,

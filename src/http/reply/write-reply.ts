@@ -1,6 +1,6 @@
 /**
- * Writes a reply to its response: the whole at once, or, when the body is large, as fast as the client reads it. Nothing
- * of a large body is copied, and other requests are served in between.
+ * Writes a reply to its response. A small body is written at once, a large one as fast as the client reads. A large body is not
+ * copied, and other requests are served in between.
  */
 
 import { STATUS_CODES } from 'node:http';
@@ -16,23 +16,23 @@ export type EncodedReply = BytesReply | EmptyReply;
 /** The headers that every answer has. */
 export interface ReplyStamp {
   readonly requestId: string;
-  /** The origin whose pages may read the answer; empty for none, undefined when pages of no other origin ever may. */
+  /** The origin whose pages may read the answer; empty for none. Undefined when the server allows no other origins at all. */
   readonly allowedOrigin: string | undefined;
 }
 
 export interface WriteOptions extends ReplyStamp {
-  /** The request was HEAD: the length of the body is sent, but not the body. */
+  /** Whether the request was HEAD: then the length of the body is sent, but not the body. */
   readonly headOnly: boolean;
-  /** Whether the connection ends with this reply, if it has a body. After a large one the client has to end it. */
+  /** Whether the connection ends with this reply, if the reply has a body. After a large body, the client has to end the connection. */
   readonly close: boolean;
 }
 
 const JSON_TYPE = 'application/json';
 
-/** The largest body that is written at once. Beyond it, the copy of unsent bytes in uWebSockets.js costs more than waiting. */
+/** The largest body that is written at once. For larger bodies, the copy of unsent bytes in uWebSockets.js costs more than waiting. */
 export const MAX_WHOLE_BODY_BYTES = 256 * 1024;
 
-/** Sent with every reply that does not set its own. An API serves no pages, so nothing may be loaded or framed. */
+/** The headers of every reply that does not set these headers itself. An API serves no pages, so nothing may be loaded or framed. */
 const GENERAL_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -57,9 +57,9 @@ type Blocks = Readonly<Record<Varying, string>>;
  * reply.
  */
 const GENERAL_BLOCKS = blocksWith({});
-/** The same with the media type of JSON. */
+/** `GENERAL_BLOCKS` with the media type of JSON. */
 const JSON_BLOCKS = blocksWith({ 'content-type': JSON_TYPE });
-/** The same with the headers of replies that are sent more than once: see `prepareHeaders`. */
+/** `GENERAL_BLOCKS` with the headers of replies that are sent more than once: see `prepareHeaders`. */
 const preparedBlocks = new WeakMap<Readonly<Record<string, string>>, Blocks>();
 
 /** The headers of answers that a page may read in addition to those that browsers always show to pages. */
@@ -84,7 +84,7 @@ export function encodeReply(reply: PlainReply): EncodedReply {
   };
 }
 
-/** Resolves with the reply with its body encoded. The value must not change meanwhile. `workspaceId` is that of the caller. */
+/** Resolves with the reply with its body encoded. The value must not change meanwhile. `workspaceId` is the workspace of the caller. */
 export async function encodeInSlices(
   { value, ...reply }: JsonReply,
   workspaceId: string | undefined,
@@ -103,8 +103,8 @@ export function prepareHeaders(headers: Readonly<Record<string, string>>): Reado
 }
 
 /**
- * Writes the status and headers of a reply whose body follows. `isEncodingChosen`: whether the bytes depend on the request's
- * `Accept-Encoding`. Without `contentType` the caller writes it. The caller corks.
+ * Writes the status and headers of a reply whose body follows. `isEncodingChosen` says whether the bytes depend on the request's
+ * `Accept-Encoding`. Without `contentType`, the caller writes that header. The caller corks.
  */
 export function writeHead(
   res: WireResponse,
@@ -147,15 +147,15 @@ export function writeWhole(res: WireResponse, reply: EncodedReply, options: Writ
   const contentType = reply.kind === 'bytes' ? reply.contentType : undefined;
   writeHead(res, reply.status, options, reply.headers, variesByEncoding(reply), contentType);
   if (reply.kind === 'empty') {
-    // Only these two statuses end with their headers (RFC 9112, 6.3). After any other status, a
-    // client waits for the end of the connection if there is no length.
+    // Answers with these two statuses end with their headers (RFC 9112, 6.3). After any other status without a length, a client
+    // waits for the end of the connection.
     if (reply.status === 204 || reply.status === 304) res.endWithoutBody();
     else res.end('', options.close);
     return;
   }
   if (options.headOnly) {
-    // If it is given the length as its argument, endWithoutBody of uWebSockets.js 20 leaves the
-    // response unfinished.
+    // The length is written as a header: with the length as its argument, endWithoutBody of uWebSockets.js 20 leaves the response
+    // unfinished.
     res.writeHeader('content-length', String(Buffer.byteLength(reply.bytes)));
     res.endWithoutBody();
     return;
@@ -164,8 +164,8 @@ export function writeWhole(res: WireResponse, reply: EncodedReply, options: Writ
 }
 
 /**
- * Writes a large reply as fast as the client reads it, and calls `done` after its last byte was handed over. When the
- * client leaves first, only the abort handler of `res` is called.
+ * Writes a large reply as fast as the client reads, and calls `done` after the last byte was handed over. If the client leaves
+ * first, only the abort handler of `res` is called.
  */
 export function writeInPieces(
   res: WireResponse,
@@ -183,14 +183,14 @@ export function writeInPieces(
   res.onWritable(offer);
   res.cork(() => {
     writeHead(res, status, stamp, headers, variesByEncoding(reply), contentType);
-    // uWebSockets.js ends a connection only with a body that it gets whole, and then keeps the unsent part of it. After this header, no
-    // proxy sends another request; bytes that have come already have ended the connection.
+    // uWebSockets.js ends a connection only with a body that it gets whole, and then keeps the unsent part of it. After this
+    // header, no proxy sends another request. If further bytes have already come, the connection has already ended.
     if (close) res.writeHeader('connection', 'close');
     offer(0);
   });
 }
 
-/** Returns, for each variant of `vary`, the general headers and further ones as the value of `cache-control`. */
+/** Returns the general headers and further headers as one value of `cache-control`, for each variant of `vary`. */
 function blocksWith(headers: Readonly<Record<string, string>>): Blocks {
   const block = (varying: Varying) => {
     const vary = VARY[varying];

@@ -19,7 +19,7 @@ export interface ActorListing extends ActorQuery {
   readonly ended: boolean;
 }
 
-/** The operators' view of the actors of all workers. Reading it restores and wakes no actor. */
+/** The operators' view of the actors of all workers. Reading this view restores no actor and wakes no session. */
 export interface ActorInspection {
   /** Resolves with a page. `silentWorkers` are the workers that did not answer in time. */
   list(
@@ -32,7 +32,7 @@ export interface ActorInspection {
   chart(machine: string): ChartState | undefined;
 }
 
-/** The actors of a workspace and their statecharts, for operators. Looking restores and wakes nothing. */
+/** The actors of a workspace and their statecharts, for operators. */
 export function actorRoutes(
   actors: ActorInspection,
   events: ActorEvents,
@@ -87,7 +87,7 @@ export function actorRoutes(
       tags: ['Operations'],
       access: { action: 'inspect.read' },
       homeOf({ principal, params: { kind, id } }) {
-        if (kind === 'environment') return undefined; // every worker reads it from the store
+        if (kind === 'environment') return undefined; // every worker reads environments from the store
         return kind === 'run' ? homeOfRun(runs)({ principal, params: { runId: id } }) : { id };
       },
       handle({ principal, params }) {

@@ -31,8 +31,7 @@ export function agentSessionRoutes(
       access: { action: 'agent.open' },
       sharedTurn: true,
       homeInBody: true,
-      // A new conversation can be made in any worker. The id of the request chooses the worker, so
-      // all workers agree on it.
+      // Any worker can make a new conversation. The id of the request chooses the worker, so that all workers agree on the choice.
       homeOf: ({ body, requestId }) => ({ id: body.notebookSessionId ?? body.id ?? requestId }),
       errors: [
         'unknown_model',
@@ -246,7 +245,7 @@ export function agentSessionGrantRoutes(access: ConversationAccess): readonly Ro
 }
 
 /**
- * Returns the tag of a conversation. Only the outcomes of prompts ever change in its entries, so the tag covers the outcomes, the
+ * Returns the tag of a conversation. In an entry, only the outcome of a prompt ever changes. So the tag covers the outcomes, the
  * number of entries and the last entry.
  */
 function conversationTag({ entries, ...summary }: AgentSession): string {

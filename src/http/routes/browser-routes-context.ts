@@ -2,7 +2,7 @@ import type { Log } from '#src/base/log/log.ts';
 import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import type { PageFiles } from '../page-files.ts';
 
-/** The parts that all routes for browsers share: their pages, and what signing in from them needs. */
+/** The parts that all routes for browsers share: the files of their pages, and the parts for signing in. */
 export interface BrowserRoutesContext {
   /** The files of the console, the list of notebooks and the page around a notebook. */
   readonly files: PageFiles;

@@ -9,8 +9,8 @@ import type { BrowserRoutesContext } from './browser-routes-context.ts';
 
 const INTERVAL_S = 2;
 /**
- * The requests of programs from one address. Ten programs may wait there, each of which asks every two seconds; strangers could ask
- * without end, and each question is a shared turn of all workers.
+ * How many requests programs at one address may send: ten waiting programs there may ask every two seconds. Without a limit,
+ * strangers could ask without end, and each question is a shared turn of all workers.
  */
 const REQUESTS: ThrottleLimits = {
   free: 200,

@@ -50,8 +50,8 @@ export function consoleRoutes(files: PageFiles): readonly Route[] {
 }
 
 /**
- * Returns the policy of the page in which the HTML of outputs is shown. The page has no origin and
- * loads nothing. Only its own script runs, which the policy names by its hash.
+ * Returns the policy of the page in which the HTML of outputs is shown. The page has no origin and loads nothing. Only one script
+ * runs: the page's own, which the policy names by its hash.
  */
 function framePolicy({ inlineScript }: PageFile): Readonly<Record<string, string>> {
   if (inlineScript === null) return {};

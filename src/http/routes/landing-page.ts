@@ -11,10 +11,9 @@ import type { BrowserRoutesContext } from './browser-routes-context.ts';
 import { PAGE_POLICY } from './console.ts';
 
 /**
- * `GET /about` describes the server. So does `GET /` for programs; in browsers it shows people who
- * have signed in their notebooks, and leads others to the page for signing in. The description
- * needs no token: it says nothing that the OpenAPI document does not say. It lists `routes`. `isSession` returns whether a secret
- * belongs to a session.
+ * `GET /about` describes the server. For programs, so does `GET /`. In a browser, `GET /` leads to the list of notebooks after
+ * signing in, and otherwise to the page for signing in. The description lists `routes`. It needs no token, because the OpenAPI
+ * document says the same. `isSession` returns whether a secret belongs to a sign-in.
  */
 export function landingPageRoutes(
   { files, publicUrl }: BrowserRoutesContext,

@@ -6,8 +6,8 @@ import { created, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
 /**
- * A worker changes members and counts owners when it gets an answer of the identity provider,
- * whichever worker that is. So the home of the workspace alone does not decide these requests.
+ * Every worker that gets an answer of the identity provider changes members and counts owners. So changes of members are decided
+ * in a shared turn, not by the home of the workspace alone.
  */
 const CHANGE = { access: { action: 'member.write' }, sharedTurn: true } as const;
 

@@ -8,7 +8,10 @@ import { defineRoute, type Route } from '../route.ts';
 const MANAGE = 'server:manage';
 const OBSERVE = 'server:observe';
 
-/** The kernel nodes of the server, in whichever process they are connected. Undefined results: there are no nodes, or no such one. */
+/**
+ * The kernel nodes of the server, whichever process has their connections. A result is undefined when the server has no nodes, or
+ * not the named node.
+ */
 export interface NodesControl {
   list(): Promise<NodeList>;
   invite(): Promise<NodeInvitation | undefined>;

@@ -27,7 +27,7 @@ export interface PageCredentials {
     kind: PageCredential,
     grant: { readonly principal: Principal; readonly notebookId: string; readonly access: PageAccess },
   ): { readonly text: string; readonly expiresAtMs: number };
-  /** Uses a code up. Throws `unauthenticated` when it was used. */
+  /** Uses a code up. Throws `unauthenticated` when the code was used before. */
   use(code: string): void;
   /** Returns the access that a page of this caller gets; `asked` is the access that the caller wants. */
   accessOf(principal: Principal, asked: PageAccess | undefined): PageAccess;
@@ -41,7 +41,7 @@ export interface NotebookPageRoutesOptions {
 }
 
 export const COMMON = { tags: ['Notebook sessions'], isUndocumented: true } as const;
-/** Requests that the page itself sends. It has no origin, and its token is in each of them. */
+/** The common part of requests that marimo's page sends. The page has no origin, and each request has its token. */
 export const FROM_PAGE = {
   ...COMMON,
   access: { action: 'session.read' },
@@ -53,12 +53,15 @@ export const FROM_PAGE = {
 const TO_NOTEBOOK = { kind: 'empty', status: 303, headers: { location: '../' } } as const;
 
 /**
- * The policy of the page around marimo's. To Firefox, a download that begins in a frame is a navigation of the frame. A document with
- * such an address has the policy of marimo's page, and no origin either.
+ * The policy of the page around marimo's page. `data:` and `blob:` are allowed because Firefox treats a download that begins in a
+ * frame as a navigation of the frame. A document with such an address has the policy of marimo's page and no origin.
  */
 const AROUND_NOTEBOOK = PAGE_POLICY.replace("frame-src 'self'", "frame-src 'self' data: blob:");
 
-/** Some requests of the page are not of the mode `cors`, and the page has no origin that could be the same. */
+/**
+ * The header lets the page read answers to requests that are not of the mode `cors`. The page has no origin, so no answer has the
+ * same origin.
+ */
 export const READABLE = { 'cross-origin-resource-policy': 'cross-origin' };
 
 /** Returns the function for the addresses of notebooks: below `publicUrl`, or else paths below the address of the server. */
@@ -106,7 +109,8 @@ export function notebookPageRoutes(
       access: { action: 'session.read' },
       credential: 'code',
       isPage: true,
-      // The address is too old. A browser goes to the address that stays, which shows the notebook or asks to sign in.
+      // The one-time address was used or has expired. A browser is redirected to the lasting address, which shows the notebook or
+      // the page for signing in.
       handleStranger({ headers }) {
         if (headers.accept.includes('text/html')) return TO_NOTEBOOK;
         throw new AppError('unauthenticated', 'This address works once, within a minute. Ask for a new one.');
@@ -148,8 +152,8 @@ export function notebookPageRoutes(
           headers: { location: `${encodeURIComponent(notebookId)}/` },
         }) as const,
     }),
-    // The address of a notebook is one that people keep and send. The page there is the same for every notebook. It shows marimo's page
-    // in a frame, with the people in the notebook and its agent, to a browser that has the cookie, and otherwise leads to signing in.
+    // The lasting address of a notebook, which people keep and send. The page is the same for every notebook. A browser with the
+    // cookie sees marimo's page in a frame, with the people in the notebook and its agent. Other browsers are led to signing in.
     defineRoute({
       ...OPERATIONS.getNotebookPage,
       ...pageHandling(files, AROUND_NOTEBOOK, 'notebook.html'),
@@ -232,7 +236,7 @@ export function notebookPageRoutes(
       ...FROM_PAGE,
       summary: 'Get a new credential for the public files of a notebook',
       isPage: true,
-      readsStoreOnly: true, // it is no use of the session
+      readsStoreOnly: true, // the request does not count as a use of the session
       handle({ principal, params: { notebookId } }) {
         const { text } = credentials.issue('public', { principal, notebookId, access: 'view' });
         return json(200, { code: text }, { ...READABLE, 'cache-control': 'no-store' });

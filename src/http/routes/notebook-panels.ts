@@ -12,7 +12,10 @@ import { type AnyRouteRequest, defineRoute, type Route } from '../route.ts';
 import { fileContent, safeHeaders } from './files.ts';
 import { COMMON, FROM_PAGE, READABLE } from './notebook-pages.ts';
 
-/** Requests about the workspace of a notebook. They are carried out in the home of the workspace, not in that of the notebook. */
+/**
+ * The common part of requests about the workspace of a notebook. The home of the workspace carries them out, not the home of the
+ * notebook.
+ */
 const OF_PANEL = {
   ...FROM_PAGE,
   home: 'workspace',
@@ -29,9 +32,9 @@ const PUBLIC_FILE = {
   errors: ['session_closed', 'not_a_file', 'file_inaccessible', 'range_not_satisfiable', 'stale_update'],
 } as const;
 
-/** The fields of a form around a file. */
+/** The most bytes of the form's fields around a file. */
 const MAX_FORM_BYTES = 64 * 1024;
-/** The JSON with the new text of a file. */
+/** The most bytes of the JSON with the new text of a file. */
 const MAX_EDITED_BYTES = 4 * 1024 * 1024;
 
 /** The sizes of the largest files that pages may store in the workspace, and send to an element. */
@@ -46,7 +49,7 @@ export function notebookPanelRoutes(
   { maxFileBytes, maxElementFileBytes }: FileLimits,
 ): readonly Route[] {
   return [
-    // The value of the element then names the file by its id, so that no JSON has the bytes of a file in it.
+    // The value of the element then names the file by its id, so that no JSON contains the bytes of a file.
     defineRoute({
       ...OPERATIONS.uploadToElement,
       ...OF_PANEL,
@@ -84,8 +87,8 @@ export function notebookPanelRoutes(
       isPage: true,
       readsStoreOnly: true,
       errors: ['session_closed', 'not_a_file', 'file_inaccessible', 'range_not_satisfiable', 'stale_update'],
-      // A browser that follows a link to this address has no token in a header. Without content it stays where it is: an error would
-      // take the place of the notebook.
+      // A browser that follows a link to this address sends no token in a header. Without content, the browser stays on its page.
+      // An error would replace the notebook.
       handleStranger: () => noContent(),
       async handle(request) {
         const { params, query, signal, headers, headOnly } = request;
@@ -112,8 +115,8 @@ export function notebookPanelRoutes(
         return fileReply({ ...fileContent(file, name), headers: own }, headers, headOnly);
       },
     }),
-    // The relative address of a file as a link of an output leads to it. People copy such addresses, so there is no credential in them:
-    // the browser sends the cookie of the page, and a browser without it is led to the notebook.
+    // The relative address to which a link in an output leads. People copy such addresses, so they contain no credential. The
+    // browser sends the cookie of the page, and a browser without the cookie is redirected to the notebook.
     defineRoute({
       ...OPERATIONS.getLinkedPublicFile,
       ...PUBLIC_FILE,

@@ -5,11 +5,11 @@ import { defineRoute, type Route } from '../route.ts';
 
 /** The deletion of old records, which the whole server shares. */
 export interface RetentionControl {
-  /** Trusts the clock of this machine with deletions. Resolves once that is on disk. */
+  /** Allows deletions by the clock of this machine. Resolves once the decision is on disk. */
   confirmClock(): Promise<void>;
 }
 
-/** What operators decide about the deletion of old records. */
+/** The decisions of operators about the deletion of old records. */
 export function retentionRoutes(retention: RetentionControl): readonly Route[] {
   return [
     defineRoute({

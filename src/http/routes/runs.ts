@@ -12,8 +12,8 @@ import { accepted, encodedJson, noContent, ok } from '../reply/reply.ts';
 import { defineRoute, type RequestHome, type Route } from '../route.ts';
 
 /**
- * Returns a function that finds the home of a run, which is that of its session. The function returns undefined for an
- * unknown run: the request is then answered here, because another worker might still see a run that was just deleted.
+ * Returns a function that finds the home of a run: the home of its session. For an unknown run the function returns undefined,
+ * and this worker answers the request. Another worker might still see a run that was just deleted.
  */
 export function homeOfRun(reader: Pick<RunReader, 'homeOf'>) {
   return ({ principal, params }: RunRequest): RequestHome => {

@@ -14,8 +14,7 @@ const OF_SERVER = { tags: ['Operations'], access: 'token', errors: ['missing_sco
 const NEEDS_SCOPE = `It needs a token with the scope \`${SCOPE}\` that is not bound to a workspace, and no \`Service-Workspace-Id\`.`;
 
 /**
- * The operators' view of the whole server and of its kernels. Reading it starts nothing and wakes
- * no session.
+ * The operators' view of the whole server and of its kernels. Reading this view starts nothing and wakes no session.
  */
 export interface ServerObservation {
   /** Resolves with the metrics as OpenMetrics text. */

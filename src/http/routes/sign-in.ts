@@ -15,8 +15,8 @@ import type { BrowserRoutesContext } from './browser-routes-context.ts';
 import { PAGE_POLICY } from './console.ts';
 
 /**
- * The part of the routes that begin and end sign-ins. Their answers are meant for one browser, so
- * an idempotency key does not repeat them.
+ * The common part of the routes that begin and end sign-ins. Their answers are meant for one browser, so idempotency keys are
+ * ignored.
  */
 const COMMON = {
   tags: ['Identity'],
@@ -28,7 +28,7 @@ const COMMON = {
   sharedTurn: true,
 } as const;
 
-/** The part of the routes that lead a browser to the identity provider and back. */
+/** The common part of the routes that lead a browser to the identity provider and back. */
 const BROWSER_STEP = {
   tags: ['Identity'],
   access: 'public',
@@ -36,7 +36,7 @@ const BROWSER_STEP = {
   audited: true,
 } as const;
 
-/** Signing in and out with a browser. Without a `provider` nobody signs in with an identity provider. */
+/** Signing in and out with a browser. `provider` is absent on a server without an identity provider. */
 export function signInRoutes(
   { files, audit, publicUrl, log, workers }: BrowserRoutesContext,
   signIns: BrowserSignIns,
@@ -60,12 +60,10 @@ export function signInRoutes(
     }
   };
   /**
-   * Returns the part of a route that ends the sign-ins that `end` chooses, and records that as this
-   * action.
+   * Returns the part of a route that ends the sign-ins that `end` chooses, and records `action` in the audit.
    */
   const ending = (action: string, end: (holder: TokenHolder) => void) => ({
-    // This worker carries out the request, and finds the address at the provider before the shared
-    // turn.
+    // The address at the provider is found before the shared turn, in the worker that carries out the request.
     prepare(request: EndingRequest) {
       if (provider === undefined || !signIns.isOfPerson(request.holder)) return undefined;
       return provider.signOutUrl(request.holder.userId, `${baseOf(request.headers)}/sign-in`).then((url) => {
@@ -117,8 +115,7 @@ export function signInRoutes(
       errors: ['unavailable', 'too_many_attempts'],
       async handle({ headers, query, remoteAddress, requestId }) {
         if (provider === undefined) throw notFound();
-        // A second header of this name, whose first letter has another case, because a record can
-        // have each name only once.
+        // A second header `set-cookie`. Its first letter has another case, because an object can have each name only once.
         const forget = { 'Set-Cookie': cookie(headers, ATTEMPT_COOKIE, '', 0) };
         const refuse = (reason: string) => redirect(`../sign-in?refused=${reason}`, forget);
         const attempt = provider.attemptIn(cookieIn(headers.cookie, nameOf(headers, ATTEMPT_COOKIE)) ?? '');
@@ -212,8 +209,7 @@ interface EndingRequest extends Pick<AnyRouteRequest, 'remoteAddress' | 'request
 }
 
 /**
- * Returns the address to which signing in leads. It is always a page of this server, whatever the
- * link says.
+ * Returns the address to open after signing in. Whatever the link names, this is always a page of this server.
  */
 function destinationOf(to: string, base: string): string {
   const home = `${base}/`;

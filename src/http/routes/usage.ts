@@ -4,7 +4,7 @@ import type { ModelUsagePage, WorkspaceUsage } from '#src/contract/wire/usage.ts
 import { ok } from '../reply/reply.ts';
 import { defineRoute, type Route } from '../route.ts';
 
-/** The days and the page of the sums of models. */
+/** The days and the page of the sums of tokens that a request asks for. */
 export interface ModelUsageQuery {
   readonly from?: string | undefined;
   readonly to?: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * Examples of answers that have none of their own, made of their schemas and of the examples of the records in them. A new resource
- * needs no file here: its lists show the example of their items.
+ * Examples of answers without an example of their own. They are made from schemas and from the examples of the contained records.
+ * So a new resource needs no file here: its lists show the example of their items.
  */
 import { AT } from './example-values.ts';
 
@@ -32,8 +32,7 @@ export function withDerivedExamples(schemas: readonly object[], known: Examples)
 }
 
 /**
- * Returns an example of a schema, which is that of the member `name`. Throws when it must match a pattern: such a schema has
- * `examples` of its own.
+ * Returns an example of the schema of the member `name`. Throws for a schema with a pattern, which needs `examples` of its own.
  */
 function exampleOf(schema: Schema, name: string, known: Examples): unknown {
   const { $id, examples, anyOf, properties, required = [], items = {} } = schema;
