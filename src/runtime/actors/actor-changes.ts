@@ -1,24 +1,24 @@
 /**
- * Events of actors during a short interval, joined: all transitions of one actor are one event, and so is a command
- * that a state refused again and again. A thousand transitions of an actor are then one event for all followers.
+ * Joins events of actors during a short interval. All transitions of one actor become one event, and so do repeated refusals of
+ * one command. Followers then get one event instead of a thousand transitions.
  */
 import type { ActorChange, LeftAs } from './actor-watch.ts';
 import { type Address, addressText } from './address.ts';
 import type { Inspectable } from './inspected-actor.ts';
 import { statePath } from './state-path.ts';
 
-/** The events of one actor since the last report, with its state at the time of reading. */
+/** The events of one actor since the last report, with the state of the actor when the report is read. */
 export interface MovedActor {
   readonly type: 'moved';
   readonly address: Address;
   readonly actor: Inspectable;
-  /** Undefined when the actor came into memory. */
+  /** The state before; undefined when the actor came into memory. */
   readonly from: unknown;
   /** The types of the events, or of the last events if there were many. */
   readonly events: string[];
 }
 
-/** A command that a state refused, however often it was asked. */
+/** A command that a state refused once or more often. */
 export interface RefusedEvent {
   readonly type: 'refused';
   readonly address: Address;
@@ -56,7 +56,7 @@ export class ActorChanges {
     else if (change.type === 'refused') this.#refuse(change);
     else {
       const { actor, presence } = change;
-      // The actor has come back, so its later events must follow the event of its leaving.
+      // The actor may come back. Its later events must then follow the event of its leaving.
       this.#moves.delete(addressText(actor.address));
       this.#changes.push({ type: 'left', address: actor.address, state: statePath(actor.state), presence });
     }

@@ -1,11 +1,11 @@
 /**
- * The events of a workspace's actors as streams for operators: one for each selection that somebody follows. A stream
- * begins when it is first followed and ends some time after the last subscriber has left, so that a returning
- * subscriber gets the missed events. Without a stream, nothing is noted.
+ * The events of a workspace's actors as streams for operators, one stream for each followed selection. A stream begins with its
+ * first subscriber. It ends some time after the last one has left, so that a returning subscriber gets the missed events. Without
+ * a stream, no events are recorded.
  *
  * Events are joined (actor-changes.ts) and sent at most ten times a second, once they are on disk. A change is sent at once if
- * nothing was sent in the last tenth of a second. Actors of the workspace can be in any worker: as long as there is a stream, the
- * other workers report the events of their actors to its home (actor-reporter.ts).
+ * nothing was sent in the last tenth of a second. Actors of the workspace can be in any worker. As long as there is a stream, the
+ * other workers report the events of their actors to the home of the stream (actor-reporter.ts).
  */
 
 import type { WorkspaceId } from '#src/base/ids.ts';
@@ -27,7 +27,7 @@ export type ActorStream = PublishedStream<ActorStreamEnvelope>;
 
 /** The actors in the memory of other workers. */
 export interface ActorsElsewhere {
-  /** Asks the other workers to report events of these actors from now on. Replaces the earlier selection. */
+  /** Asks the other workers to report events of these actors from now on, in place of the earlier selection. */
   follow(interests: readonly ActorInterest[]): void;
   /**
    * Resolves with the number of the workspace's actors in the other workers, once these workers have stopped reporting the earlier
@@ -47,7 +47,7 @@ export interface FollowActors extends ChosenActors {
   readonly lastEventId: string;
 }
 
-/** A stream that has followers, or had some lately. */
+/** A stream that has subscribers, or had some lately. */
 interface FollowedStream extends ActorInterest {
   readonly workspaceId: WorkspaceId;
   readonly stream: ActorStream;
@@ -91,7 +91,7 @@ export class ActorEvents implements Disposable {
         { type: 'actors.snapshot', data: { counts: this.#count(followed, elsewhere) } },
       ];
       const subscription = followed.stream.subscribe(sink, { lastEventId, replay });
-      // Actors in other workers have changed while they were counted, and their events were not sent.
+      // While actors in other workers were counted, they may have changed without an event.
       if (!this.#followed.has(followed)) followed.stream.resync('server_stopping');
       return subscription;
     };
@@ -110,7 +110,7 @@ export class ActorEvents implements Disposable {
     return new Set([...this.#followed].map(({ workspaceId }) => workspaceId));
   }
 
-  /** Asks the followers of one workspace, or of all, to read the lists again, because events are missing. */
+  /** Asks the subscribers of one workspace, or of all workspaces, to read the lists again, because events are missing. */
   restart(workspaceId?: WorkspaceId): void {
     for (const followed of this.#followed) {
       if (workspaceId !== undefined && followed.workspaceId !== workspaceId) continue;
@@ -160,7 +160,7 @@ export class ActorEvents implements Disposable {
     return followed;
   }
 
-  /** Ends the stream after a while, unless it has a follower by then. */
+  /** Ends the stream after a while, unless it has a subscriber by then. */
   #linger(followed: FollowedStream): void {
     clearTimeout(followed.end);
     const endUnused = () => {
@@ -169,7 +169,7 @@ export class ActorEvents implements Disposable {
     followed.end = setTimeout(endUnused, LINGER_MS).unref();
   }
 
-  /** Ends a stream. After the last one, actors are no longer watched. */
+  /** Ends a stream. After the last stream has ended, actors are no longer watched. */
   #end(followed: FollowedStream): void {
     clearTimeout(followed.end);
     followed.counting[Symbol.dispose]();
@@ -210,7 +210,7 @@ export class ActorEvents implements Disposable {
     }
   }
 
-  /** Sends how many actors there are. */
+  /** Sends the counts of actors. */
   async #publishCounts(followed: FollowedStream): Promise<void> {
     const moved = [...followed.movedKinds];
     followed.movedKinds.clear();

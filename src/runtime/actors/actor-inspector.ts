@@ -1,4 +1,4 @@
-/** The operators' view of the actors of one kind. Nothing here restores an actor. */
+/** The operators' view of the actors of one kind. This view restores no actor. */
 import type { AnyMachineSnapshot, AnyStateMachine, ContextFrom } from 'xstate';
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { ActorDetail } from '#src/contract/wire/actor.ts';
@@ -11,7 +11,7 @@ import { type Inspectable, inspected } from './inspected-actor.ts';
 import { shownContext } from './own-actor.ts';
 import { Trail } from './trail.ts';
 
-/** The limit that `LiveActors` has for actors in memory that own nothing. */
+/** The most listed actors: the limit of `LiveActors` for actors in memory that own nothing. */
 const MAX_LISTED = 1_000;
 
 /** The sources of an inspector. */
@@ -34,8 +34,8 @@ export class ActorInspector<Machine extends AnyStateMachine> {
   }
 
   /**
-   * Yields the actors of a workspace that are in memory only during shared turns; a list reads these from the store. Leaves out
-   * actors whose record is damaged.
+   * Yields the actors of a workspace that are in memory only during shared turns, from the store. Leaves out actors whose record
+   * is damaged.
    */
   *passing(workspaceId: WorkspaceId): Generator<Inspectable> {
     const { definition, isPassing } = this.#actors;

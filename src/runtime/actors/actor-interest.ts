@@ -2,15 +2,15 @@
 import type { Address } from './address.ts';
 
 export interface ChosenActors {
-  /** Chooses actors of this kind; absent: of every kind. */
+  /** Selects actors of this kind; absent: actors of every kind. */
   readonly kind?: string | undefined;
-  /** Chooses the one actor of this kind with this id. */
+  /** Selects the one actor of this kind with this id. */
   readonly id?: string | undefined;
   /** Whether to send the transitions of each actor; otherwise counts by state and refusals are sent. */
   readonly moves: boolean;
 }
 
-/** A choice in one workspace. */
+/** A selection of actors in one workspace. */
 export interface ActorInterest {
   readonly workspaceId: string;
   readonly choice: ChosenActors;
@@ -25,7 +25,7 @@ export function concerns({ workspaceId, choice }: ActorInterest, address: Addres
   );
 }
 
-/** Returns whether two choices are the same. */
+/** Returns whether two selections are the same. */
 export function isSameChoice(one: ChosenActors, other: ChosenActors): boolean {
   return one.kind === other.kind && one.id === other.id && one.moves === other.moves;
 }

@@ -1,16 +1,15 @@
 /**
  * The actors of one kind, addressed by id. Every event, result and notice has the type of the kind's chart.
  *
- * `ask` and `tell` are synchronous: they decide in the turn in which they are called. An actor is restored from its
- * stored snapshot when it is first addressed. An actor that throws is a bug: it is logged, its resources are released,
- * and its last good state stays stored, from which the next use restores it. Only the caller of the command gets the
- * error.
+ * `ask` and `tell` are synchronous: they decide in the turn in which they are called. An actor is restored from its stored
+ * snapshot when it is first addressed. An actor that throws is a bug. The error is logged, the resources of the actor are
+ * released, and the next use restores the actor from its last stored state. Only the caller of the command gets the error.
  *
- * An actor comes into memory only in the worker that is its home. A call that would bring it into memory elsewhere
- * throws, because two workers would decide for one actor. A server that only reads brings no actor into memory: `peek` shows
- * the stored states, commands throw `read_only`, and facts are not taken.
+ * An actor comes into memory only in the worker that is its home. In any other worker, a call that would bring the actor into
+ * memory throws, because two workers would decide for one actor. A server that only reads brings no actor into memory: `peek`
+ * shows the stored states, commands throw `read_only`, and `tell` takes no facts.
  *
- * Not here: the work of actors (the ports of their charts), and the rights to address them (auth).
+ * The work of actors is in the ports of their charts, and the rights to address actors are in auth.
  */
 
 import type {
@@ -64,7 +63,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   /** The event of the last transition. The subscriber of its actor is called directly after the transition. */
   #lastEvent = '';
   readonly inspector: ActorInspector<Machine>;
-  /** The name under which the store lists actors of this process; undefined in a server of one process. */
+  /** The name of this process in stored actors; undefined in a server of one process. */
   readonly owner: string | undefined;
 
   constructor(
@@ -100,17 +99,17 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return this.#store.isReadOnly;
   }
 
-  /** Calls `listener` in the turn in which an actor emits; `committed` resolves when others may hear of the notice. */
+  /** Calls `listener` in the turn in which an actor emits a notice. `committed` resolves when the notice may be passed on to others. */
   on(listener: NoticeListener<EmittedFrom<Machine>>): void {
     this.#notices.listen(listener);
   }
 
-  /** Calls `watcher` with every notice of one actor, once it is committed. Returns a function that removes the watcher. */
+  /** Calls `watcher` with every notice of one actor, once the notice is committed. Returns a function that removes the watcher. */
   watch(id: ActorId, watcher: (notice: EmittedFrom<Machine>) => void): () => void {
     return this.#notices.watch(this.#address(id), watcher);
   }
 
-  /** Creates an actor, which this turn's commit stores. Throws when there is one with this id. */
+  /** Creates an actor, which this turn's commit stores. Throws when an actor with this id exists. */
   spawn(id: ActorId, input: InputFrom<Machine>): SnapshotFrom<Machine> {
     if (this.#store.isReadOnly) throw readOnly();
     const address = this.#address(id);
@@ -128,10 +127,10 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return actor.ref.getSnapshot();
   }
 
-  /** Stores an actor that would leave memory at once. Returns undefined when it has to be in memory. */
+  /** Stores a new actor without bringing it into memory, and returns its state. Returns undefined when the actor must be in memory. */
   #begin(address: Address, input: InputFrom<Machine>, now: string): SnapshotFrom<Machine> | undefined {
     const { machine, machineVersion, storedIn } = this.#definition;
-    // A watcher shows the actor with its history.
+    // A watcher needs the actor in memory, to show its history.
     if (storedIn !== undefined || this.#live.watch.isWatched) return undefined;
     const begun = this.#initialStates.of(input);
     if (begun === undefined) return undefined;
@@ -142,7 +141,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return begun;
   }
 
-  /** Sends a command and returns the new state. Throws `not_found`, and the state's refusal when it does not take it. */
+  /** Sends a command and returns the new state. Throws `not_found`, or the refusal when the state does not take the command. */
   ask(id: ActorId, event: EventFromLogic<Machine>): SnapshotFrom<Machine> {
     const actor = this.#accepting(id, event);
     actor.ref.send(event);
@@ -151,12 +150,12 @@ export class ActorKind<Machine extends AnyStateMachine> {
     return actor.ref.getSnapshot();
   }
 
-  /** Throws the error that `ask` would throw; changes nothing. */
+  /** Throws the error that `ask` would throw, without any change. */
   check(id: ActorId, event: EventFromLogic<Machine>): void {
     this.#accepting(id, event);
   }
 
-  /** Throws the refusal of the stored state. Unlike `check` it restores nothing, and does not throw for an unknown id. */
+  /** Throws the refusal of the stored state. Unlike `check`, this method restores no actor, and does not throw for an unknown id. */
   checkStored(id: ActorId, event: EventFromLogic<Machine>): void {
     const snapshot: AnyMachineSnapshot | undefined = this.peek(id)?.snapshot;
     if (snapshot !== undefined && !snapshot.can(event)) {
@@ -169,7 +168,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
     const actor = this.#find(id);
     if (actor === undefined) return false;
     const snapshot: AnyMachineSnapshot = actor.ref.getSnapshot();
-    // An event that is not taken would still count as a move and be stored.
+    // Without this check, an event that the state does not take would count as a move and be stored.
     if (!snapshot.can(event)) return false;
     actor.ref.send(event);
     return true;
@@ -199,12 +198,12 @@ export class ActorKind<Machine extends AnyStateMachine> {
     tx.remove(actorSnapshots, id.workspaceId, this.#definition.kind, id.id);
   }
 
-  /** Returns the addresses of the actors that own something, including those that began to in this turn. */
+  /** Returns the addresses of the actors that own something, including actors that began to do so in this turn. */
   residents(): Address[] {
     return this.#live.residents(this.#definition.kind);
   }
 
-  /** Returns the `residents` of all workers. In a shared turn that is exact. */
+  /** Returns the `residents` of all workers. In a shared turn the result is exact. */
   residentsOfAll(): Address[] {
     const { kind } = this.#definition;
     return [...this.#live.residents(kind), ...this.#live.residentActors.elsewhere(kind)];

@@ -4,12 +4,12 @@ import type { Actor, ActorCount, ActorPage } from '#src/contract/wire/actor.ts';
 import { type Inspectable, inspected } from './inspected-actor.ts';
 import { liesIn, statePath } from './state-path.ts';
 
-/** The filters of a list of actors. Absent members filter nothing. */
+/** The filters of a list of actors. An absent member does not filter. */
 export interface ActorQuery {
   readonly kind?: string | undefined;
-  /** The path of a state; it also selects the states within that one. */
+  /** The path of a state, which also selects the states within it. */
   readonly state?: string | undefined;
-  /** A part of the id of the actor or of a linked one, in upper or lower case. */
+  /** A part of the id of the actor or of a linked actor. Case does not matter. */
   readonly q?: string | undefined;
   readonly after?: string | undefined;
   readonly limit: number;
@@ -50,8 +50,8 @@ export function countActors(actors: Iterable<Inspectable>): readonly ActorCount[
 }
 
 /**
- * Merges the pages that workers have returned for the same query into one. An actor that moves between workers meanwhile may be
- * in two of them: the entry that changed last is kept.
+ * Merges the pages that workers have returned for the same query. An actor that moves between workers meanwhile may be in two
+ * pages. Then the entry that changed last is kept.
  */
 export function mergePages(pages: readonly ActorPage[], limit: number): ActorPage {
   const actors = new Map<string, Actor>();
@@ -110,7 +110,7 @@ function mentions(actor: Inspectable, wanted: string): boolean {
   );
 }
 
-/** Keeps the `limit` entries with the smallest keys of all that are added, in order. */
+/** Of all added entries, keeps the `limit` entries with the smallest keys, in order. */
 class FirstByKey<T> {
   readonly entries: [string, T][] = [];
   readonly #limit: number;

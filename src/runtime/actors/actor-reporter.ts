@@ -1,7 +1,7 @@
 /**
- * Reports events of this worker's actors to the workers in which somebody follows them. Without followers nothing is
- * noted. A report is sent once all its events are on disk, at most ten times a second to each worker, and only after
- * the other worker has taken the last one, so the events of one actor stay in order.
+ * Reports events of this worker's actors to the workers in which somebody follows them. Without followers, no events are
+ * recorded. A report is sent once all its events are on disk, at most ten times a second to each worker. The next report waits
+ * until the other worker has taken the last one, so the events of an actor stay in order.
  */
 import { Pace } from '#src/base/time/pace.ts';
 import type { ActorStreamEnvelope } from '#src/contract/wire/actor.ts';
@@ -15,13 +15,13 @@ import type { Address } from './address.ts';
 /** An event of an actor. */
 export interface ActorReport {
   readonly address: Address;
-  /** Absent when the followers of the actor get counts. */
+  /** The event for followers; absent when the followers of the actor get counts. */
   readonly envelope?: ActorStreamEnvelope;
 }
 
 export interface ActorReports {
   readonly reports: readonly ActorReport[];
-  /** Whether events are missing from the report. Followers then have to read the lists again. */
+  /** Whether events are missing from the report, so that followers have to read the lists again. */
   readonly isIncomplete: boolean;
 }
 
@@ -29,10 +29,10 @@ export interface ActorReports {
 type SendReports = (worker: number, reports: ActorReports) => Promise<boolean>;
 
 export const REPORT_GAP_MS = 100;
-/** The most events that wait for one worker; further ones are dropped. */
+/** The most events that wait for one worker. Further events are dropped. */
 const MAX_PENDING_CHANGES = 4_096;
 
-/** A worker in which somebody follows actors of this one. */
+/** A worker in which somebody follows actors of this worker. */
 interface Follower {
   interests: readonly ActorInterest[];
   readonly changes: ActorChanges;
@@ -53,7 +53,7 @@ export class ActorReporter implements Disposable {
     this.#reportTo = send;
   }
 
-  /** Reports events of these actors to the worker from now on. Replaces the earlier selection. */
+  /** Reports events of these actors to the worker from now on, in place of the earlier selection. */
   follow(worker: number, interests: readonly ActorInterest[]): void {
     const known = this.#followers.get(worker);
     if (interests.length === 0) this.forget(worker);

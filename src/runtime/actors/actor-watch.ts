@@ -3,11 +3,11 @@ import type { Inspectable } from './inspected-actor.ts';
 
 /** An event of an actor, reported in the turn in which it happens. */
 export type ActorChange =
-  /** The actor took an event in the state `from`; undefined when it came into memory. */
+  /** The actor took an event in the state `from`. `from` is undefined when the actor came into memory. */
   | { readonly type: 'moved'; readonly actor: Inspectable; readonly event?: string; readonly from: unknown }
   /** The actor's state refused a command. */
   | { readonly type: 'refused'; readonly actor: RefusedActor; readonly event: string; readonly code: string }
-  /** The actor left memory: it ended, failed, was deleted, or is now only in the store. */
+  /** The actor left memory, because it ended, failed, was deleted, or is now only in the store. */
   | { readonly type: 'left'; readonly actor: Inspectable; readonly presence: LeftAs };
 
 export type RefusedActor = Pick<Inspectable, 'address' | 'state'>;

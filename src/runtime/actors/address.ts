@@ -1,6 +1,6 @@
 import type { WorkspaceId } from '#src/base/ids.ts';
 
-/** Names one actor among those of its kind, whether it is in memory or not. */
+/** Names one actor among the actors of its kind, whether the actor is in memory or not. */
 export interface ActorId {
   readonly workspaceId: WorkspaceId;
   readonly id: string;

@@ -24,7 +24,7 @@ export interface ChartState {
   readonly states: readonly ChartState[];
 }
 
-/** The commands that a state takes and refuses. If an event is in both lists, the data of the event decides. */
+/** The commands that a state takes and refuses. If a command is in both lists, its data decide. */
 export interface Answers {
   readonly takes: readonly string[];
   readonly refuses: readonly {
@@ -119,13 +119,13 @@ function describe(node: AnyStateNode): ChartState {
   };
 }
 
-/** Returns `after cancelGrace` for the event of that delay. XState adds the id of the state. */
+/** Returns `after cancelGrace` for the event of the delay `cancelGrace`, to whose name XState adds the id of the state. */
 function eventName(type: string): string {
   const [, delay] = /^xstate\.after\.([^.]+)\./.exec(type) ?? [];
   return delay === undefined ? type : `after ${delay}`;
 }
 
-/** Returns the name of a guard, an action or an actor; `inline` for one that the chart does not name. */
+/** Returns the name of a guard, an action or an actor; `inline` if the chart gives it no name. */
 function nameOf(named: unknown): string {
   if (typeof named === 'string') return named;
   const { type }: { type?: unknown } = Object(named);

@@ -1,8 +1,8 @@
 import { Actor, type AnyActorScope, type AnyStateMachine, type InputFrom, type SnapshotFrom } from 'xstate';
 
 /**
- * Computes the first states of actors that are stored at once and need not be in memory: it costs a fifth of an actor of XState,
- * which is started, stopped and left to the garbage collector.
+ * Computes the first states of actors that are stored at once and need not be in memory. That costs a fifth of an XState actor,
+ * which would be started, stopped and left to the garbage collector.
  */
 export class InitialStates<Machine extends AnyStateMachine> {
   readonly #machine: Machine;
@@ -13,7 +13,7 @@ export class InitialStates<Machine extends AnyStateMachine> {
     this.#machine = machine;
   }
 
-  /** Returns the first state; undefined when a beginning does more than take a state, so that it needs an actor. */
+  /** Returns the first state; undefined when the beginning does more than take a state, which needs an actor. */
   of(input: InputFrom<Machine>): SnapshotFrom<Machine> | undefined {
     this.#scope ??= this.#makeScope(input);
     this.#doesWork = false;

@@ -18,20 +18,20 @@ export interface LiveActor extends Inspectable {
   readonly machine: { readonly id: string; readonly version: number };
   readonly createdAt: string;
   updatedAt: string;
-  /** Counts the transitions that were stored. */
+  /** The number of transitions that were stored. */
   revision: number;
-  /** Whether it leaves memory at the end of the turn: another worker may speak to it next. */
+  /** Whether the actor leaves memory at the end of the turn, because another worker may address it next. */
   readonly isPassing: boolean;
   /**
-   * The notebook or conversation whose home is the actor's; undefined for a shared actor, and for an actor whose home is its
-   * workspace's.
+   * The notebook or conversation whose home the actor shares; undefined for a shared actor, and for an actor that shares the home
+   * of its workspace.
    */
   readonly homeId: string | undefined;
-  /** Whether the records of its owner contain everything that a snapshot would store. */
+  /** Whether other records contain everything that a snapshot would store. */
   readonly isStoredByOwner: boolean;
   /** The actor's last stored form; undefined until it is stored. */
   stored: StoredForm | undefined;
-  /** Resolves when all writes of its last move are committed; undefined when they are. */
+  /** Resolves when all writes of the actor's last move are committed; undefined once they are. */
   uncommitted: Promise<void> | undefined;
   /** Whether the actor is listed in the `ResidentActors`; undefined when its kind is not counted. */
   isNoted: boolean | undefined;
@@ -41,14 +41,14 @@ export interface LiveActor extends Inspectable {
   forget(): void;
 }
 
-/** The most actors in memory whose states own nothing. Beyond this, the least recently used actors leave. */
+/** The most actors in memory whose states own nothing. If there are more, the least recently used actors leave. */
 const MAX_IDLE_ACTORS = 1_000;
 
 /**
- * Owns which actors of all kinds are in memory, and stores those that moved.
+ * The list of all actors in memory, of every kind. It also stores the actors that moved.
  *
- * An actor whose state has the tag `resident` owns a live resource and stays in memory. A bounded number of the other actors stays;
- * each can be restored from its stored snapshot. The commit of a turn stores all actors that moved in it.
+ * An actor whose state has the tag `resident` owns a live resource and stays in memory. A bounded number of the other actors
+ * stays; each can be restored from its stored snapshot. The commit of a turn stores all actors that moved in the turn.
  */
 export class LiveActors {
   readonly #store: Store;
@@ -58,7 +58,7 @@ export class LiveActors {
   /** Actors that own nothing, the least recently used first. */
   readonly #idle = new Set<LiveActor>();
   readonly #moved = new Set<LiveActor>();
-  /** Actors of this turn that leave memory at its end. */
+  /** Actors that leave memory at the end of this turn. */
   readonly #passing = new Set<LiveActor>();
   readonly remembered = new RememberedActors();
   readonly residentActors: ResidentActors;
@@ -74,14 +74,14 @@ export class LiveActors {
     });
   }
 
-  /** Counts as a use of the actor. */
+  /** Records a use of the actor. */
   touch(actor: LiveActor): void {
     if (this.#idle.delete(actor)) this.#idle.add(actor);
   }
 
   /**
-   * Lists an actor by its state: as a resident, as idle, or, when it is final, not at all. A shared actor is in no list once the
-   * turn is over.
+   * Lists an actor by its state: as a resident, as idle, or, in a final state, not at all. After the turn, a shared actor is in
+   * no list.
    */
   place(actor: LiveActor): void {
     if (actor.isPassing) {
@@ -126,7 +126,7 @@ export class LiveActors {
       if (actor.address.workspaceId === workspaceId) this.erase(actor);
   }
 
-  /** Removes the actors from memory that another worker now decides for. Their stored forms are current. */
+  /** Removes actors from memory for which another worker now decides. Their stored forms are current. */
   leaveTo(isElsewhere: (workspaceId: string, id?: string) => boolean): void {
     for (const actor of [...this.all()]) {
       if (!isElsewhere(actor.address.workspaceId, actor.homeId)) continue;
@@ -137,7 +137,7 @@ export class LiveActors {
     this.remembered.leaveTo(isElsewhere);
   }
 
-  /** Yields the homes of the actors that own something, or have moved in this turn; some more than once. */
+  /** Yields the homes of the actors that own something or have moved in this turn. A home may be repeated. */
   *activeHomes(): Generator<Home> {
     for (const actors of [this.#resident, this.#moved])
       for (const { address, homeId, isPassing } of actors)
@@ -157,12 +157,12 @@ export class LiveActors {
   }
 
   /**
-   * Returns a promise that resolves when the state of the actor, and the other decisions of its turn, are committed;
-   * undefined when they are. The actor is stored in this turn's commit if necessary.
+   * Returns a promise that resolves when the state of the actor, and the other decisions of its turn, are committed; undefined
+   * when they already are. If necessary, this turn's commit stores the actor.
    */
   committedWith(actor: LiveActor): Promise<void> | undefined {
     if (!this.#moved.has(actor)) {
-      // Other workers read the states that this worker has stored.
+      // Other workers read the stored states of this worker's actors.
       if (!this.#store.isShared && needsNoStoring(actor.ref.getSnapshot(), actor.stored))
         return this.#store.durable();
       this.#moved.add(actor);
@@ -244,7 +244,7 @@ export class LiveActors {
     }
   }
 
-  /** Keeps the operators' view of the actor, and not the actor itself. */
+  /** Keeps the operators' view of the actor, without the actor itself. */
   #remember(actor: LiveActor, presence: 'ended' | 'failed'): void {
     this.#tellLeft(actor, presence);
     const { address, homeId, machine, state, updatedAt, revision, trail } = actor;
@@ -254,7 +254,7 @@ export class LiveActors {
     this.remembered.add(address, remembered);
   }
 
-  /** Called when all moves are stored. */
+  /** Removes the passing actors. Called when all moves are stored. */
   #dropPassing(): void {
     for (const actor of this.#passing) {
       actor.forget();
@@ -263,7 +263,7 @@ export class LiveActors {
     this.#passing.clear();
   }
 
-  /** Called when all moves are stored, so an actor that is dropped here equals its stored form. */
+  /** Removes idle actors beyond the limit. Called when all moves are stored, so a removed actor equals its stored form. */
   #trim(): void {
     for (const actor of this.#idle) {
       if (this.#idle.size <= MAX_IDLE_ACTORS) return;

@@ -9,9 +9,9 @@ export type NoticeListener<Notice> = (
 ) => void;
 
 /**
- * Delivers the notices that actors of one kind emit. Listeners of the kind are called in the turn in which an actor emits. Watchers
- * of one actor are called later, once the reported facts are committed. A listener that throws is logged; the actor and the other
- * listeners are not affected.
+ * Delivers the notices that actors of one kind emit. Listeners of the kind are called in the turn in which an actor emits.
+ * Watchers of one actor are called later, once the reported facts are committed. If a listener throws, the error is logged. The
+ * actor and the other listeners are not affected.
  */
 export class NoticeBus<Notice> {
   readonly #log: Log;
@@ -27,7 +27,7 @@ export class NoticeBus<Notice> {
     this.#listeners.push(listener);
   }
 
-  /** Adds a watcher of one actor. Returns a function that removes it. */
+  /** Adds a watcher of one actor. Returns a function that removes the watcher. */
   watch(address: Address, watcher: (notice: Notice) => void): () => void {
     const text = addressText(address);
     const watchers = this.#watchers.get(text) ?? new Set();

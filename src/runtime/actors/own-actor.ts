@@ -30,7 +30,7 @@ interface Beginnings<Machine extends AnyStateMachine> {
   readonly isPassing: boolean;
 }
 
-/** Returns an actor that is not started yet. `forget` is called when it leaves memory. */
+/** Returns an actor that is not started yet. `forget` is called when the actor leaves memory. */
 export function ownActor<Machine extends AnyStateMachine>(
   definition: ActorDefinition<Machine>,
   { address, from, times: { createdAt, updatedAt, revision }, stored, trail, isPassing }: Beginnings<Machine>,
@@ -63,7 +63,7 @@ export function ownActor<Machine extends AnyStateMachine>(
   return actor;
 }
 
-/** Returns the home from an actor's snapshot; undefined for an actor that could not start and has no context. */
+/** Returns the id of the home from an actor's snapshot; undefined for an actor that could not start and has no context. */
 export function homeIdOf<Machine extends AnyStateMachine>(
   { homeOf }: ActorDefinition<Machine>,
   { status, context }: SnapshotFrom<Machine>,

@@ -4,14 +4,14 @@ import { invariant } from '#src/base/errors/invariant.ts';
 import type { RefusalFacts } from './actor-definition.ts';
 import { type Address, addressText } from './address.ts';
 
-/** The type of a state's `meta` when it is read; `Refusals` is the type for writing it. */
+/** The type of a state's `meta` for reading. `Refusals` is the type for writing. */
 interface StateMeta {
   readonly refuse?: Readonly<Record<string, string>>;
 }
 
 /**
- * Returns the refusal of `eventType` by the deepest active state. Throws when no active state refuses it by name, or when the code
- * is unknown: both are mistakes in the chart. `factsOf` returns further facts for a code.
+ * Returns the refusal of `eventType` by the deepest active state. Throws when no active state refuses the event by name, or when
+ * the code is unknown: both are mistakes in the chart. `factsOf` returns further facts for a code.
  */
 export function refusal(
   snapshot: Pick<AnyMachineSnapshot, 'value' | 'getMeta'>,

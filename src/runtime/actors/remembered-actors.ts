@@ -4,9 +4,9 @@ import type { Inspectable } from './inspected-actor.ts';
 /** How many actors that have left memory for good are remembered. */
 export const MAX_REMEMBERED_ACTORS = 1_000;
 
-/** The memory of an actor that has left memory. */
+/** The facts that are kept of an actor that has left memory. */
 export interface RememberedActor extends Inspectable {
-  /** The notebook or conversation whose home was the actor's; undefined when its home was its workspace's. */
+  /** The notebook or conversation whose home the actor shared; undefined when it shared the home of its workspace. */
   readonly homeId: string | undefined;
 }
 
@@ -43,7 +43,7 @@ export class RememberedActors {
     this.#actors.delete(addressText(address));
   }
 
-  /** Forgets the actors that another worker now decides for: they may come back there. */
+  /** Forgets actors for which another worker now decides, because they may come back there. */
   leaveTo(isElsewhere: (workspaceId: string, id?: string) => boolean): void {
     for (const [text, { address, homeId }] of this.#actors)
       if (isElsewhere(address.workspaceId, homeId)) this.#actors.delete(text);

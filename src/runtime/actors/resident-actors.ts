@@ -1,6 +1,6 @@
 /**
- * The actors of all workers that own something alive, because limits of the whole server count them. The list is in the store,
- * for the kinds that are counted; a server of one process needs none, because it has all actors in memory.
+ * The actors of all workers that own something alive, such as a kernel. Limits of the whole server count these actors. The list
+ * is in the store, for the counted kinds. A server of one process needs no list, because it has all actors in memory.
  */
 
 import { SYSTEM } from '#storage/keys.ts';
@@ -28,7 +28,7 @@ export class ResidentActors {
   }
 
   /**
-   * Returns the residents of the other workers. In a shared turn none of them changes, and those of dead workers are
+   * Returns the residents of the other workers. In a shared turn the result cannot change, and residents of dead workers are
    * removed.
    */
   elsewhere(kind: string): Address[] {

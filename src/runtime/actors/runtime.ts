@@ -26,14 +26,14 @@ interface Kind {
 }
 
 /**
- * `in-memory`: leaves out the shared actors, which every worker reads from the store and which are in memory during shared turns
- * only.
+ * `in-memory` leaves out the shared actors: they are in memory only during shared turns, and every worker reads them from the
+ * store.
  */
 type Listed = 'all' | 'in-memory';
 
 /**
  * The actor runtime: it owns the kinds of actors, and knows which actors are in memory. Everything that actors decide in one turn
- * of the event loop is stored in one commit. Starting it loads no actor.
+ * of the event loop is stored in one commit. The start of the runtime loads no actor.
  */
 export class ActorRuntime {
   readonly #store: Store;
@@ -111,8 +111,8 @@ export class ActorRuntime {
   }
 
   /**
-   * Returns whether an actor of the workspace owns a live resource. Of the actors of other workers only the counted kinds are
-   * known. The result is exact in a shared turn.
+   * Returns whether an actor of the workspace owns a live resource. In other workers, only actors of the counted kinds are known.
+   * The result is exact in a shared turn.
    */
   isActive(workspaceId: string): boolean {
     if (this.#live.isActive(workspaceId)) return true;
@@ -121,12 +121,12 @@ export class ActorRuntime {
     return [...this.#kinds.values()].some((kind) => kind.residentsOfAll().some(isThere));
   }
 
-  /** Yields the homes in which an actor owns a live resource; some more than once. */
+  /** Yields the homes in which an actor owns a live resource. A home may be repeated. */
   activeHomes(): Iterable<Home> {
     return this.#live.activeHomes();
   }
 
-  /** Removes the actors from memory that another worker now decides for; none of them owns anything. */
+  /** Removes actors from memory for which another worker now decides. None of these actors owns anything. */
   leaveTo(isElsewhere: (workspaceId: string, id?: string) => boolean): void {
     this.#live.leaveTo(isElsewhere);
   }

@@ -1,4 +1,4 @@
-/** Caches paths by state value: values never change, and idle actors are counted often. */
+/** Paths by state value. The cache is safe because values never change, and useful because idle actors are counted often. */
 const known = new WeakMap<object, string>();
 
 /** Returns the state of a chart as a path, such as `open.vacant`; the paths of parallel regions are separated by a space. */

@@ -1,4 +1,4 @@
-/** The stored states of the actors of one kind, no matter which worker has them in memory. Nothing here restores an actor. */
+/** The stored states of the actors of one kind, whichever worker has the actors in memory. Reading a state restores no actor. */
 import type { AnyMachineSnapshot, AnyStateMachine, SnapshotFrom } from 'xstate';
 import { type ActorSnapshot, actorSnapshots } from '#storage/records/actor-snapshots.ts';
 import type { Store } from '#storage/store.ts';
@@ -44,8 +44,8 @@ export class StoredActors<Machine extends AnyStateMachine> {
   }
 
   /**
-   * Returns whether another worker has the actor in memory. An actor that is at home here is in no other worker's memory, even if
-   * another worker stored it.
+   * Returns whether another worker has the actor in memory. If this worker is the actor's home, no other worker has it in memory,
+   * even if another worker stored it.
    */
   #isElsewhere(
     { workspaceId }: ActorId,

@@ -1,4 +1,4 @@
-/** The stored form of an actor, and the rule which of its moves need not be stored. */
+/** The stored form of an actor, and the rule which moves need not be stored. */
 import type { AnyMachineSnapshot } from 'xstate';
 import type { ActorSnapshot } from '#storage/records/actor-snapshots.ts';
 

@@ -1,11 +1,10 @@
-/** The time between two readings of the clock counts as this many milliseconds at most. */
+/** The most milliseconds that the time between two readings of the clock counts. */
 export const MAX_STEP_MS = 25;
 
 /**
- * Measures for how long the process has been able to notice that a connection makes progress. Time
- * in which the event loop stood still counts as one step: afterwards, timers and earlier frames run
- * before the process notices which connections have become writable. By the wall clock a healthy
- * reader would then look stalled.
+ * Measures the time during which the process could notice that a connection makes progress. A pause of the event loop counts as
+ * one step. After a pause, timers and earlier frames run before the process notices writable connections, so by the wall clock a
+ * healthy reader would look stalled.
  */
 export class ActivityClock {
   #nowMs = 0;

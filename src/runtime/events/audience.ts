@@ -16,17 +16,17 @@ export interface AudienceOptions extends ProcessStreams {
   readonly resumeBytes: number;
   /** Returns the bytes of events that wait for a commit and are not in the ring yet. */
   readonly gatedBytes?: () => number;
-  /** Whether the last event of the stream is in the ring. */
+  /** Returns whether the last event of the stream is in the ring. */
   readonly isEnded: () => boolean;
-  /** Returns the frame that says why a subscriber is cut off. */
+  /** Returns the frame that tells a subscriber why it is cut off. */
   readonly resyncFrame: (reason: ResyncReason) => Uint8Array;
   /** Returns the description of the stream for another process. Absent when no subscriber is in another process. */
   readonly feedHead?: () => Omit<FeedHead, 'firstIndex' | 'observes'>;
 }
 
 /**
- * The subscribers of one stream. It writes the chunks of the ring to them, keeps their connections alive, decides which
- * of them lag too far, and discards chunks that none of them needs. It never adds to the ring.
+ * The subscribers of one stream. The audience writes the chunks of the ring to them, keeps their connections alive, cuts off
+ * subscribers that lag too far, and discards chunks that no subscriber needs. It never adds to the ring.
  */
 export class StreamAudience implements ChargedStream, HeartbeatTarget {
   readonly #options: AudienceOptions;
@@ -48,7 +48,7 @@ export class StreamAudience implements ChargedStream, HeartbeatTarget {
     this.backpressure = new Backpressure(options.limitBytes, () => this.#recheck());
   }
 
-  /** The number of subscribers. Those of another process count as one, once they have caught up. */
+  /** The number of subscribers. The subscribers of another process count as one once they have caught up. */
   get size(): number {
     return this.#subscribers.size;
   }
@@ -68,7 +68,7 @@ export class StreamAudience implements ChargedStream, HeartbeatTarget {
     if (this.#subscribers.size === 1) this.#options.heartbeats?.add(this);
   }
 
-  /** Returns whether the subscriber was here. */
+  /** Removes a subscriber. Returns whether it was present. */
   remove(subscriber: Subscriber): boolean {
     if (!this.#subscribers.delete(subscriber)) return false;
     this.#blocked.delete(subscriber);
@@ -84,7 +84,7 @@ export class StreamAudience implements ChargedStream, HeartbeatTarget {
     return new AudienceSubscription(this, subscriber, closed);
   }
 
-  /** Continues with a subscriber whose connection takes bytes again. */
+  /** Continues to write to a subscriber whose connection takes bytes again. */
   goOn(subscriber: Subscriber): void {
     if (!this.has(subscriber)) return;
     subscriber.unblock();
@@ -106,7 +106,8 @@ export class StreamAudience implements ChargedStream, HeartbeatTarget {
   }
 
   /**
-   * Writes the bytes that a subscriber lacks until its connection refuses; ends it after the last event of the stream.
+   * Writes the bytes that a subscriber lacks, until its connection refuses. Ends the subscriber after the last event of the
+   * stream.
    */
   pump(subscriber: Subscriber): void {
     if (!this.has(subscriber)) return;
@@ -121,7 +122,7 @@ export class StreamAudience implements ChargedStream, HeartbeatTarget {
     } else if (subscriber.relay !== undefined) this.#handOver(subscriber, subscriber.relay);
   }
 
-  /** Hands a subscriber that has everything so far over to the feed for its process. */
+  /** Hands a subscriber that has caught up over to the feed of its process. */
   #handOver(subscriber: Subscriber, relay: Relay): void {
     const { ring, feedHead } = this.#options;
     if (feedHead === undefined || subscriber.blocked || !subscriber.isCaughtUp(ring)) return;
@@ -155,13 +156,13 @@ export class StreamAudience implements ChargedStream, HeartbeatTarget {
     if (this.remove(emptied)) this.settle();
   }
 
-  /** Writes the newest chunk to everyone whose connection takes bytes. */
+  /** Writes the newest chunk to all subscribers whose connections take bytes. */
   pumpAll(): void {
     for (const subscriber of this.#subscribers) if (!subscriber.blocked) this.pump(subscriber);
     this.settle();
   }
 
-  /** Keeps the connections of one slot of subscribers alive. */
+  /** Sends heartbeats to one of `slots` parts of the subscribers. */
   beat(slot: number, slots: number): void {
     let place = 0;
     for (const subscriber of this.#subscribers) {
@@ -185,7 +186,7 @@ export class StreamAudience implements ChargedStream, HeartbeatTarget {
       // The producer does not wait for observers.
       const isMoving = !subscriber.observes && subscriber.isMoving(nowMs);
       const mostBytes = isMoving ? subscriber.mostLagBytes(limitBytes) : limitBytes;
-      // The connection of a subscriber that is up to date takes all bytes that it is given.
+      // A subscriber without a lag is not cut off, because its connection takes all bytes.
       if (lagBytes > mostBytes && !subscriber.isResting) {
         this.#cutOff(subscriber, 'slow_subscriber');
         continue;
@@ -203,10 +204,7 @@ export class StreamAudience implements ChargedStream, HeartbeatTarget {
     budget?.charge(this, chargedBytes);
   }
 
-  /**
-   * While the producer waits for moving subscribers, finds out which of their connections take
-   * bytes again.
-   */
+  /** While the producer waits for moving subscribers, tests which of their connections take bytes again. */
   #recheck(): void {
     const nowMs = this.#clock.read();
     for (const subscriber of [...this.#blocked]) {
@@ -216,7 +214,7 @@ export class StreamAudience implements ChargedStream, HeartbeatTarget {
     this.settle();
   }
 
-  /** Yields, for the budget, the subscribers whose connection has not taken all bytes. */
+  /** Yields the subscribers whose connections have not taken all bytes, for the budget. */
   *laggards(): Generator<Laggard> {
     for (const subscriber of this.#blocked) {
       const { ownBytes } = subscriber;

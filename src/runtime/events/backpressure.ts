@@ -7,8 +7,8 @@ export const PAUSE_SHARE = 1 / 2;
 const RESUME_SHARE = 1 / 4;
 
 /**
- * Decides whether the producer of a stream should pause: above half the limit it pauses, and below a quarter it continues. During
- * the pause `recheck` is called regularly, because a subscriber that stalls sends nothing.
+ * Decides whether the producer of a stream should pause. It pauses when the lag is above half of the limit, and continues below a
+ * quarter. During the pause `recheck` is called regularly, because nothing else reports a subscriber that stalls.
  */
 export class Backpressure {
   readonly listeners = new Listeners<boolean>();

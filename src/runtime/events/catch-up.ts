@@ -1,12 +1,13 @@
 /**
- * Brings a subscriber up to date with the current state and, when it returns with a known id, with the events it has missed.
+ * Brings a subscriber up to date with the current state. If the subscriber returns with a known id, it also gets the missed
+ * events.
  *
- * The order is always snapshot, missed events, state, and the event that ends the opening. A client that rebuilds its state at each
- * snapshot skips the events marked as missed; a client that keeps its state after a snapshot marked as resumed takes the marked
- * events and skips the rest.
+ * The order is always snapshot, missed events, state, and the event that ends the opening. A client that rebuilds its state at
+ * each snapshot skips the events marked as missed; a client that keeps its state after a snapshot marked as resumed takes the
+ * marked events and skips the rest.
  *
- * Ids are `<epoch>-<seq>`. The frames of a state have longer ones: `<seq>.<n>` for a client that has received only a part of the
- * state and must get all of it again, and `<seq>.0.<n>` when everything before the state was seen.
+ * Ids are `<epoch>-<seq>`. The frames of a state have longer ids. `<seq>.<n>` stands for a client that has received only a part
+ * of the state and must get the whole state again. `<seq>.0.<n>` stands for a client that has seen everything before the state.
  */
 import type { ChunkRing } from './chunk-ring.ts';
 import {
@@ -18,10 +19,10 @@ import {
   markMissed,
 } from './frame.ts';
 
-/** The approximate memory of an event of the state, in addition to its texts, which the notebook or the conversation has anyway. */
+/** The approximate memory of an event of the state, without its texts, which the notebook or the conversation has anyway. */
 const STATE_EVENT_BYTES = 450;
 
-/** The frames that a subscriber gets before the live ones. */
+/** The frames that a subscriber gets before live frames. */
 export interface Opening {
   readonly frames: Iterable<string | LargeFrame>;
   /** The memory that the frames hold for this subscriber until they have been sent. */
@@ -33,11 +34,11 @@ export interface OpeningOptions<Event extends Frameable> {
   readonly epoch: string;
   /** The event after which the state is complete. */
   readonly replayed: Event;
-  /** The id of the last event that the subscriber has received; empty when it names none. */
+  /** The id of the last event that the subscriber has received; empty when the subscriber names none. */
   readonly lastEventId: string;
   /** The last event that is contained in the state. */
   readonly seq: number;
-  /** The snapshot, then the events that rebuild the rest. */
+  /** The snapshot, then the events that rebuild the rest of the state. */
   readonly state: readonly Event[];
   /** The last event of a stream that has ended. */
   readonly closing: Event | undefined;
@@ -84,9 +85,7 @@ function* resumedState<Event extends Frameable>(
   for (const event of [...rest, replayed]) yield frameOf(`${epoch}-${seq}.0.${++count}`, event);
 }
 
-/**
- * Returns the frames after `seq`, by chunk; undefined when some of them are no longer in the ring.
- */
+/** Returns the frames after `seq`, by chunk; undefined when the ring no longer has all these frames. */
 function chunksAfter(ring: ChunkRing, epoch: string, seq: number): Uint8Array[] | undefined {
   const first = ring.indexAfter(seq);
   if (first === undefined) return undefined;

@@ -10,8 +10,8 @@ export interface Chunk {
 }
 
 /**
- * The approximate memory of a chunk in addition to its bytes. Most chunks are a token of an answer,
- * and smaller than this overhead.
+ * The approximate memory of a chunk in addition to its bytes. Most chunks have one token of an answer, and so are smaller than
+ * this overhead.
  */
 const CHUNK_OVERHEAD = 200;
 
@@ -22,12 +22,12 @@ export class ChunkRing {
   #end = 0;
   #lastSeq = 0;
 
-  /** `firstIndex` is above 0 when the chunks before it are in another ring. */
+  /** `firstIndex` is above 0 when another ring has the earlier chunks. */
   constructor(firstIndex = 0) {
     this.#firstIndex = firstIndex;
   }
 
-  /** The index the next chunk will have. */
+  /** The index that the next chunk will have. */
   get nextIndex(): number {
     return this.#firstIndex + this.#chunks.length;
   }
@@ -37,7 +37,7 @@ export class ChunkRing {
     return this.#end - (this.#chunks[0]?.start ?? this.#end) + this.#chunks.length * CHUNK_OVERHEAD;
   }
 
-  /** Adds a chunk. Its sequence numbers are needed only where chunks are looked up by them. */
+  /** Adds a chunk. The sequence numbers are needed only in rings in which chunks are looked up by these numbers. */
   push(bytes: Uint8Array, firstSeq = 0, lastSeq = 0): void {
     invariant(firstSeq === 0 || firstSeq > this.#lastSeq, 'The ids of the events of a stream grow.');
     this.#chunks.push({ bytes, firstSeq, lastSeq, start: this.#end });
@@ -49,14 +49,13 @@ export class ChunkRing {
     return this.#chunks[index - this.#firstIndex]!;
   }
 
-  /** Bytes from this place to the end. */
+  /** Returns the number of bytes from this chunk to the end. */
   bytesFrom(index: number): number {
     return index >= this.nextIndex ? 0 : this.#end - this.at(index).start;
   }
 
   /**
-   * The index of the chunk that has, or will have, the frame after `seq`; undefined when that chunk
-   * was dropped.
+   * Returns the index of the chunk that has, or will have, the frame after `seq`; undefined when that chunk was dropped.
    */
   indexAfter(seq: number): number | undefined {
     if (seq === this.#lastSeq) return this.nextIndex;
@@ -65,7 +64,7 @@ export class ChunkRing {
     return this.#firstIndex + this.#chunks.findIndex((chunk) => chunk.lastSeq > seq);
   }
 
-  /** Drops chunks before `index`, but keeps the latest ones, up to `windowBytes` of memory. */
+  /** Drops chunks before `index`, except the latest ones, up to `windowBytes` of memory. */
   trim(index: number, windowBytes: number): void {
     let count = 0;
     while (count < this.#chunks.length && this.#firstIndex + count < index) {

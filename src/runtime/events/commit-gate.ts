@@ -1,10 +1,10 @@
-/** The object that gets the gate's items. */
+/** The destination of the gate's items. */
 export interface CommitGateTargets<Item> {
-  /** Gets the items in the order they came. */
+  /** Receives the items in the order in which they came. */
   release(item: Item): void;
-  /** Gets the items whose commit failed, in their turn. */
+  /** Receives an item whose commit failed, in place of `release`. */
   drop(item: Item): void;
-  /** Called each time after items that waited for a commit have left. */
+  /** Called each time waiting items have left the gate. */
   advanced(): void;
 }
 
@@ -22,7 +22,7 @@ interface Wait {
 const NOTHING: Wait = { after: undefined, state: 'ready' };
 
 /**
- * Passes items on in order. An item that waits for a commit holds all later items; items that wait for the same commit leave
+ * Passes items on in order. An item that waits for a commit holds all later items. Items that wait for the same commit leave
  * together.
  */
 export class CommitGate<Item> {
@@ -37,7 +37,7 @@ export class CommitGate<Item> {
     return this.#line.length === 0;
   }
 
-  /** An item that waits for nothing is released within the call. */
+  /** Adds an item. If the item waits for nothing, it is released within the call. */
   push(item: Item, after: Promise<unknown> | undefined): void {
     if (after === undefined && this.isEmpty) this.#targets.release(item);
     else this.#line.push({ item, wait: after === undefined ? NOTHING : this.#waitFor(after) });

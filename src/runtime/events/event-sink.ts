@@ -2,30 +2,29 @@ import type { ResyncReason } from '#src/contract/wire/shape.ts';
 import type { Frameable } from './frame.ts';
 
 /**
- * A comment without an empty line after it. An empty line would end an event, and some clients pass
- * the empty event to their user.
+ * A comment without an empty line after it. An empty line would end an event, and some clients would report an empty event.
  */
 export const HEARTBEAT = Buffer.from(':\n');
 
 /** The destination of a stream's bytes: one subscriber's connection, seen from the stream. */
 export interface EventSink {
-  /** Present when the subscriber is a client of another worker. That worker gets each live event once, for all its clients. */
+  /** Present when the subscriber is a client of another worker. That worker receives each live event once for all its clients. */
   readonly relay?: Relay | undefined;
   /**
-   * Passes bytes on; the connection keeps those that it cannot send yet. Returns false when it has
-   * taken them but wants no more until `Subscription.writable` is called.
+   * Passes bytes on. The connection takes all bytes, and keeps those that it cannot send yet. Returns false when the connection
+   * wants no more bytes until it calls `Subscription.writable`.
    */
   write(bytes: Uint8Array): boolean;
   /**
-   * Tries whether the connection takes bytes again, and calls `Subscription.writable` if so: some connections report that they are
-   * writable only when a large part of their buffers is empty. Absent when the connection reports it in time.
+   * Tests whether the connection takes bytes again, and if so calls `Subscription.writable`. Some connections report that they
+   * are writable only when a large part of their buffers is empty. Absent for a connection that reports this in time.
    */
   retry?(): void;
-  /** No more will be written; the connection ends once the bytes taken so far are sent. */
+  /** Ends the connection once all bytes that it has taken are sent. */
   end(): void;
   /**
-   * Ends a connection whose client lags, after these last pieces if the client takes them soon.
-   * Each piece is made when it is taken.
+   * Ends a connection whose client lags. First these last pieces are sent, if the client takes them soon. Each piece is made when
+   * it is taken.
    */
   cutOff(last: Iterable<Uint8Array>, reason: ResyncReason): void;
 }
@@ -33,22 +32,22 @@ export interface EventSink {
 /** A subscriber's place in a stream, seen from the connection. */
 export interface Subscription {
   /**
-   * Returns a few bytes to send next, to see whether the connection takes any again: a comment, or
-   * a part of the present frame.
+   * Returns a few bytes to send next: a comment, or a part of the present frame. They test whether the connection takes bytes
+   * again.
    */
   probe(): Uint8Array;
-  /** The connection takes bytes again. */
+  /** Called when the connection takes bytes again. */
   writable(): void;
   /**
-   * Makes the client connect again, and ends its place: the process of the connection ends, while the process of the
+   * Makes the client connect again, and ends the subscription. Called when the process of the connection ends; the process of the
    * stream may continue.
    */
   cutOff(reason: ResyncReason): void;
-  /** The client has left: nothing is written any more. Idempotent. */
+  /** Called when the client has left. Nothing is written after that. Idempotent. */
   close(): void;
 }
 
-/** The description of a stream that the other process needs before it gets the first chunk. */
+/** The description of a stream that another process needs before it receives the first chunk. */
 export interface FeedHead {
   /** The index of the first chunk in the ring of the stream. */
   readonly firstIndex: number;
@@ -60,7 +59,7 @@ export interface FeedHead {
   readonly observes: boolean;
 }
 
-/** The connection to another process. All relays to one process have the same. */
+/** The connection to another process. All relays to the same process share it. */
 export interface FeedLink {
   open(head: FeedHead, controls: FeedControls): FeedChannel;
 }
@@ -69,15 +68,15 @@ export interface FeedLink {
 export interface FeedChannel extends EventSink {
   /** The number of the feed on its link. */
   readonly number: number;
-  /** The feed has no subscribers left. */
+  /** Called when the feed has no subscribers left. */
   close(): void;
 }
 
 /** The messages of the other process about a feed. */
 export interface FeedControls {
-  /** The other process takes chunks again. */
+  /** Called when the other process takes chunks again. */
   writable(): void;
-  /** Whether the producer should pause, because a subscriber there moves but lags. */
+  /** Tells whether the producer should pause, because a subscriber in the other process moves but lags. */
   press(isPressed: boolean): void;
 }
 
@@ -85,8 +84,8 @@ export interface FeedControls {
 export interface Relay {
   readonly link: FeedLink;
   /**
-   * Makes the other process send chunks of the feed to the subscriber, from `nextIndex` on. The subscriber already has the
-   * earlier chunks.
+   * Makes the other process send the chunks of the feed from `nextIndex` on to the subscriber, which already has the earlier
+   * chunks.
    */
   follow(feed: number, nextIndex: number): void;
 }

@@ -1,10 +1,10 @@
 /**
- * How a stream reaches subscribers that are clients of another process of the same server. Each of them gets its own opening, as a
- * client of this process does. Once a subscriber has caught up, it is handed over to the feed of its process, which sends each
- * chunk once for all of them; `MirroredStream` is the other end.
+ * How a stream reaches subscribers that are clients of another process of the same server. Each subscriber gets its own opening,
+ * like a client of this process. A subscriber that has caught up is handed over to the feed of its process, which sends each
+ * chunk once for all its subscribers. `MirroredStream` is the other end.
  *
- * For the stream, a feed is one subscriber that never had to catch up: it lags, is cut off and pauses the producer by the rules for
- * every subscriber. A feed lasts as long as it has a subscriber.
+ * For the stream, a feed is one subscriber that never had to catch up. The rules for lagging, cutting off and pausing the
+ * producer are the same as for every subscriber. A feed lasts as long as it has a subscriber.
  */
 import type { ChunkRing } from './chunk-ring.ts';
 import type { FeedChannel, FeedHead, FeedLink } from './event-sink.ts';
@@ -25,15 +25,14 @@ export class Feed extends Subscriber {
   }
 
   /**
-   * No limit. A feed is given whole chunks, and a single chunk may be larger than the limit of a
-   * subscriber. The producer is paused while the feed lags, and bytes that wait for the feed count
-   * towards the budget of all streams.
+   * A feed has no limit, because it gets whole chunks, and one chunk may be larger than the limit of a subscriber. The producer
+   * is paused while the feed lags, and bytes that wait for the feed count towards the budget of all streams.
    */
   override mostLagBytes(): number {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** Writes whole chunks, because the other end counts them. */
+  /** Writes whole chunks, because the other end counts chunks. */
   override pump(ring: ChunkRing): void {
     while (!this.blocked && this.next < ring.nextIndex) this.write(ring.at(this.next++).bytes);
   }
@@ -44,7 +43,7 @@ export class Feeds implements Iterable<Feed> {
   readonly #open = new Set<Feed>();
   readonly #feedOf = new Map<Subscriber, Feed>();
 
-  /** Returns the feed of a process: the one for observers, or the one for all other subscribers. */
+  /** Returns the feed of a process for observers, or its feed for all other subscribers. */
   find(link: FeedLink, observes: boolean): Feed | undefined {
     for (const feed of this.#open) if (feed.link === link && feed.observes === observes) return feed;
     return undefined;
@@ -54,7 +53,7 @@ export class Feeds implements Iterable<Feed> {
     this.#open.add(feed);
   }
 
-  /** No further subscriber is handed over to the feed. */
+  /** Closes the feed, so that no further subscriber is handed over to it. */
   close(feed: Feed): void {
     this.#open.delete(feed);
   }

@@ -12,7 +12,7 @@ export const PIECE_BYTES = 64 * 1024;
 /** A large frame; each piece is encoded when it is requested. */
 export type LargeFrame = Iterable<Uint8Array>;
 
-/** A part of a subscriber's bytes: some whole frames, or a piece of a large one. */
+/** A part of a subscriber's bytes: some whole frames, or a piece of a large frame. */
 export interface FramePiece {
   readonly bytes: Uint8Array;
   /** Whether a frame ends with this piece. If not, the next piece continues the same frame. */
@@ -26,12 +26,12 @@ export interface Frameable {
   readonly time?: string;
 }
 
-/** The last piece of every large frame. Pieces are compared with this object, so it must not be copied. */
+/** The last piece of every large frame. Pieces are compared with this object by identity, so it must not be copied. */
 const FRAME_END = Buffer.from('\n\n');
 
 /**
- * Returns one server-sent event. It has no `event:` field, so that a plain `EventSource.onmessage` sees all of them. Its time is
- * the time of the call, unless the event has one.
+ * Returns one server-sent event. It has no `event:` field, so that a plain `EventSource.onmessage` receives all events. Its time
+ * is the time of the event, or else of the call.
  */
 export function encodeEventFrame(id: string, event: Frameable): string {
   const json = JSON.stringify(event);
@@ -40,7 +40,7 @@ export function encodeEventFrame(id: string, event: Frameable): string {
 }
 
 /**
- * Encodes like `encodeEventFrame`; returns a large frame in pieces, which are made on demand. The event must not change
+ * Encodes like `encodeEventFrame`, but returns a large frame in pieces, which are made on demand. The event must not change
  * meanwhile.
  */
 export function frameOf(id: string, event: Frameable): string | LargeFrame {
@@ -55,8 +55,8 @@ function* largeFrame(id: string, event: Frameable): Generator<Uint8Array> {
 }
 
 /**
- * Returns a server-sent event without an id, whose data are the JSON of a value; in pieces when that is large. The value must not
- * change meanwhile.
+ * Returns a server-sent event without an id, whose data are the JSON of a value. A large event is returned in pieces. The value
+ * must not change meanwhile.
  */
 export function dataFrame(value: unknown): string | LargeFrame {
   return isShortJson(value, PIECE_BYTES) ? `data: ${JSON.stringify(value)}\n\n` : largeDataFrame(value);
@@ -85,7 +85,7 @@ export function* markMissed(frames: Uint8Array): Generator<string> {
   }
 }
 
-/** Joins frames to pieces of at most 64 KiB as they are asked for. A large frame is handed on in the pieces that it has. */
+/** Joins frames to pieces of at most 64 KiB, on demand. The pieces of a large frame are passed on unchanged. */
 export function* joinFrames(frames: Iterable<string | LargeFrame>): Generator<FramePiece, undefined> {
   let joined = '';
   for (const frame of frames) {
@@ -107,7 +107,7 @@ export function fromFrame(piece: Uint8Array, id: string): Uint8Array | undefined
   const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
   const start = Buffer.from(`id: ${id}\n`);
   if (bytes.subarray(0, start.length).equals(start)) return bytes;
-  // JSON contains no line feed, so the text after a line feed is always a field of a frame.
+  // JSON contains no line feed, so a line feed is always followed by a field of a frame.
   const at = bytes.indexOf(`\n${start}`);
   return at < 0 ? undefined : bytes.subarray(at + 1);
 }
@@ -119,7 +119,7 @@ export function lastEventIdOf(frames: Buffer): string {
   return frames.toString('latin1', start, frames.indexOf('\n', start));
 }
 
-/** Adds a member to the JSON object at the end of a text. The object has members already. */
+/** Adds a member to the JSON object at the end of a text. The object must have a member already. */
 function withMember(json: string, member: string): string {
   return `${json.slice(0, -1)},${member}}`;
 }

@@ -1,6 +1,6 @@
 /**
- * A stream of another process, for the subscribers that are clients of this one. That process sends each subscriber its opening.
- * Live events arrive over one feed and are distributed here by the usual rules of a stream.
+ * A stream of another process, for subscribers that are clients of this process. The other process sends each subscriber its
+ * opening. Live events arrive over one feed and are distributed here by the usual rules of a stream.
  */
 
 import type { ResyncReason } from '#src/contract/wire/shape.ts';
@@ -39,8 +39,8 @@ export class MirroredStream {
   }
 
   /**
-   * Gives the sink every chunk from `nextIndex` on, some of which may still be on their way. Calls `closed` each time the
-   * connection says that the client has left.
+   * Gives the sink every chunk from `nextIndex` on. Some of these chunks may still be on their way. Calls `closed` each time the
+   * connection reports that the client has left.
    */
   subscribe(sink: EventSink, nextIndex: number, closed?: () => void): Subscription {
     const subscriber = new Subscriber(sink, this.#observes);
@@ -53,13 +53,12 @@ export class MirroredStream {
   /** Takes the next chunk. */
   take(chunk: Buffer): void {
     this.#lastId = lastEventIdOf(chunk);
-    // A small chunk is copied, because otherwise it keeps in memory all the bytes that arrived with
-    // it.
+    // A small chunk is copied. Otherwise it would keep all bytes that arrived with it in memory.
     this.#ring.push(chunk.byteLength > PIECE_BYTES ? chunk : Buffer.from(chunk));
     this.#audience.pumpAll();
   }
 
-  /** Accepts no more chunks. Each subscriber leaves once it has the last one. */
+  /** Accepts no more chunks. Each subscriber leaves once it has the last chunk. */
   end(): void {
     this.#isEnded = true;
     this.#audience.pumpAll();

@@ -4,10 +4,10 @@ import type { StreamBudget } from './stream-budget.ts';
 
 /** The parts that all event streams of a process share. */
 export interface ProcessStreams {
-  /** The limit of a subscriber's lag. */
+  /** The most bytes that a subscriber may lag. */
   readonly limitBytes: number;
   readonly heartbeats: Heartbeats | undefined;
-  /** The budget that memory for lagging subscribers is charged to. */
+  /** The budget to which the memory for lagging subscribers is charged. */
   readonly budget: StreamBudget | undefined;
   /** Called for each subscriber that is cut off. */
   readonly onCutOff: ((reason: ResyncReason) => void) | undefined;

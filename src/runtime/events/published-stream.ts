@@ -1,9 +1,7 @@
 /**
  * A stream of events that are published to its current subscribers.
  *
- * A frame is encoded once. Frames published in one turn leave as one chunk: one write for each subscriber. Chunks are
- * kept in a ring that all subscribers share; a subscriber whose connection refuses bytes is a place in that ring. This
- * file makes the chunks; audience.ts writes them to subscribers.
+ * A frame is encoded once. Frames published in one turn leave as one chunk: one write for each subscriber. Chunks are kept in a ring that all subscribers share. For a subscriber whose connection refuses bytes, only its place in the ring is kept. This file makes the chunks; audience.ts writes them to subscribers.
  *
  * Invariants:
  * 1. Subscribers see events in the order of `publish`. An event that waits for its commit holds all after it.
@@ -49,7 +47,7 @@ export interface PublishedStreamOptions<Event extends Frameable> extends Partial
 }
 
 export interface SubscribeOptions<Event> {
-  /** The id of the last event that was received; with an empty or unknown id nothing counts as missed. */
+  /** The id of the last event that was received. With an empty or unknown id, no events count as missed. */
   readonly lastEventId?: string;
   /**
    * Whether the subscriber only observes: it does not count as a user of the stream, and is cut off instead of pausing the
@@ -68,14 +66,14 @@ const DEFAULT_LIMIT_BYTES = 1024 * 1024;
 const RESUME_SHARE = 1 / 8;
 const NOTHING = new Uint8Array();
 
-/** A new subscriber. It joins once all events that were published before it came are sent. */
+/** A new subscriber. It joins once all earlier events are sent. */
 interface Newcomer<Event extends Frameable> {
   readonly subscriber: Subscriber;
   readonly opening: Pick<OpeningOptions<Event>, 'lastEventId' | 'seq' | 'state' | 'closing'>;
 }
 
 interface Frame {
-  /** The encoded bytes. Those of a large event are empty until they are made. */
+  /** The encoded bytes; empty for a large event until its bytes are made. */
   content: string | Uint8Array;
   readonly seq: number;
   readonly isLast: boolean;
@@ -153,15 +151,15 @@ export class PublishedStream<Event extends Frameable> {
   }
 
   /**
-   * Sends an event to everyone, once `after` has resolved and everything published before is out. It is encoded now, or, when it
-   * is large, in slices of the next turns, in which it must not change.
-   * An event whose commit fails is dropped. Ignored once `end` was called.
+   * Sends an event to all subscribers, once `after` has resolved and all earlier events are sent. The event is encoded now. A
+   * large event is encoded in slices of the next turns, and must not change until then. An event whose commit fails is dropped.
+   * After `end`, the call is ignored.
    */
   publish(event: Event, after?: Promise<unknown>): void {
     if (this.#closing === undefined) this.#enqueue(event, after, false);
   }
 
-  /** The id of the last event that was published, from which a subscriber can continue. */
+  /** The id of the last published event, from which a subscriber can continue. */
   get lastEventId(): string {
     return `${this.#epoch}-${this.#seq}`;
   }
@@ -174,9 +172,9 @@ export class PublishedStream<Event extends Frameable> {
   }
 
   /**
-   * Gives the sink the snapshot, the events it has missed since `lastEventId` if they are still here, the current
-   * state, and then everything that is published from now on, until it is closed, cut off, or the stream ends. After
-   * `end` was called: the state, the last event, the end.
+   * Gives the sink the snapshot, the events that it has missed since `lastEventId` if the ring still has them, the current state,
+   * and then all events that are published from now on, until the sink is closed or cut off, or the stream ends. After `end`, the
+   * sink gets the state, the last event and the end.
    */
   subscribe(
     sink: EventSink,
@@ -185,7 +183,7 @@ export class PublishedStream<Event extends Frameable> {
     this.#seal();
     const subscriber = new Subscriber(sink, observes);
     const audience = this.#audience;
-    const state = replay(); // may publish text that was waiting, which the state has and its id must count
+    const state = replay(); // may publish waiting text, which is part of the state, so the id must count it
     const opening = { lastEventId, seq: this.#seq, state, closing: this.#closing };
     audience.add(subscriber);
     this.#gate.push({ subscriber, opening }, undefined);
@@ -258,14 +256,14 @@ export class PublishedStream<Event extends Frameable> {
     this.#audience.pump(subscriber);
   }
 
-  /** Its commit failed, so the event never happened. */
+  /** Drops an item whose commit failed, because the event never happened. */
   #drop(item: Frame | Newcomer<Event>): void {
     if ('subscriber' in item) return;
     this.#gatedLength -= item.content.length;
     if (item.isLast) this.#closing = undefined;
   }
 
-  /** Makes a chunk of the frames that were released. */
+  /** Makes a chunk of the released frames. */
   #seal(): void {
     const last = this.#batch.at(-1);
     if (last === undefined) return;
@@ -276,8 +274,8 @@ export class PublishedStream<Event extends Frameable> {
   }
 
   /**
-   * Delivers the frames of a turn. If others of its frames wait for its commit, that commit is about to begin: the frames leave
-   * once it has begun, so that the disk does not wait until they are written to every subscriber.
+   * Delivers the released frames at the end of a turn. If further frames wait for the commit of the turn, the released frames are
+   * sent once that commit has begun. Otherwise the disk would wait until the frames are written to every subscriber.
    */
   #deliverAfterTurn(): void {
     if (this.#gate.isEmpty) this.#deliver();

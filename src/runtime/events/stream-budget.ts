@@ -1,9 +1,7 @@
 /**
- * The memory that subscribers of all streams of the server may use together by not reading. Each
- * stream charges the memory kept for lagging subscribers: its frames from the position of the
- * slowest subscriber on, and the unsent bytes of the connections. The pages of a notebook in addition charge the encoded outputs that
- * they share. Beyond the limit, the subscribers
- * that lag most are cut off, in any stream.
+ * The memory that lagging subscribers of all streams of the server may use together. Each stream charges its frames from the
+ * position of the slowest subscriber on, and the unsent bytes of the connections. The pages of a notebook also charge the encoded
+ * outputs that they share. Beyond the limit, the subscribers that lag most are cut off, in any stream.
  *
  * A stream without lagging subscribers charges nothing, and is never examined.
  */
@@ -13,7 +11,7 @@ import { invariant } from '#src/base/errors/invariant.ts';
 export interface Laggard {
   /** All bytes that the client of the subscriber has not taken. */
   readonly behindBytes: number;
-  /** The bytes among these that are in memory for this subscriber alone. */
+  /** The part of `behindBytes` that is in memory for this subscriber alone. */
   readonly ownBytes: number;
   cutOff(): void;
 }
@@ -21,7 +19,7 @@ export interface Laggard {
 /** A stream, seen from the budget. */
 export interface ChargedStream {
   laggards(): Iterable<Laggard>;
-  /** Charges again. */
+  /** Charges the memory of the stream again. */
   settle(): void;
 }
 
@@ -50,12 +48,12 @@ export class StreamBudget {
     return this.#chargedBytes;
   }
 
-  /** Returns whether so many bytes may be kept that nobody needs: the used memory would stay below half the limit. */
+  /** Returns whether so many bytes may be kept although no subscriber needs them: the used memory stays below half of the limit. */
   hasRoomFor(bytes: number): boolean {
     return this.#chargedBytes + bytes <= this.#limitBytes / 2;
   }
 
-  /** Notes the memory that a stream keeps for lagging subscribers; cuts subscribers off when that is too much. */
+  /** Records the memory that a stream keeps for lagging subscribers. If the budget is exceeded, cuts subscribers off. */
   charge(stream: ChargedStream, bytes: number): void {
     invariant(bytes >= 0, 'A stream is charged for the bytes that it holds.');
     this.#chargedBytes += bytes - (this.#charges.get(stream) ?? 0);
@@ -73,7 +71,7 @@ export class StreamBudget {
     }
   }
 
-  /** Returns whether there was a subscriber to cut off. */
+  /** Cuts some subscribers off. Returns whether there were any to cut off. */
   #cutOffSome(): boolean {
     const streams = [...this.#charges.keys()];
     const laggards = streams.flatMap((stream) => [...stream.laggards()]);

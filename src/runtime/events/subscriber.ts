@@ -4,9 +4,9 @@ import type { EventSink, Relay } from './event-sink.ts';
 import { type FramePiece, joinFrames, PIECE_BYTES } from './frame.ts';
 
 /**
- * A subscriber that took bytes this recently, by the activity clock, is moving: slow perhaps, but not stalled. Bytes leave in
- * lumps: a connection that refused bytes accepts more when a piece has left, and TCP reopens a closed window by a sixteenth of the
- * receiver's buffer. A stalled subscriber makes the producer wait this long, once.
+ * A subscriber that took bytes within this time of the activity clock is moving: it may be slow, but is not stalled. Bytes leave
+ * in lumps, because a connection that refused bytes accepts more when a piece has left, and TCP reopens a closed window by a
+ * sixteenth of the receiver's buffer. A stalled subscriber makes the producer wait this long, once.
  */
 const MOVING_WITHIN_MS = 2_000;
 /**
@@ -15,17 +15,17 @@ const MOVING_WITHIN_MS = 2_000;
  */
 const MAX_BYTES_A_TURN = 1024 * 1024;
 /**
- * When all subscribers of the process together were written this many bytes in a turn, each further one gets a piece in that turn: a
- * crowd that comes at once, as after a restart, leaves the event loop to others.
+ * When this many bytes were written to all subscribers of the process in a turn, each further subscriber gets only one piece in
+ * that turn. Otherwise many subscribers at once, as after a restart, would occupy the event loop.
  */
 const MAX_BYTES_OF_ALL = 4 * MAX_BYTES_A_TURN;
 const MOVING_LIMIT_FACTOR = 4;
 const NOTHING = new Uint8Array();
 
-/** The rest of `MAX_BYTES_OF_ALL` in this turn. Of the process, because all its streams share one event loop. */
+/** The rest of `MAX_BYTES_OF_ALL` in this turn. All streams of the process share it, as they share the event loop. */
 let roomOfAll = MAX_BYTES_OF_ALL;
 
-/** Takes large writes from the room of this turn. */
+/** Subtracts a write from the room of this turn. */
 function spend(bytes: number): void {
   if (roomOfAll === MAX_BYTES_OF_ALL)
     setImmediate(() => {
@@ -35,25 +35,25 @@ function spend(bytes: number): void {
 }
 
 /**
- * One subscriber's place in a stream: the rest of its opening, then an index into the ring that all share. While its
- * connection takes nothing it is only these few members, the rest of a frame, and the unsent bytes of the connection:
- * at most one piece, because a larger frame is passed on in pieces.
+ * One subscriber's place in a stream: the rest of its opening, then an index into the shared ring. While its connection takes no
+ * bytes, a subscriber needs only these few members, the rest of a frame, and the unsent bytes of the connection. These are at
+ * most one piece, because a larger frame is passed on in pieces.
  */
 export class Subscriber {
   readonly sink: EventSink;
-  /** Whether it only observes. */
+  /** Whether the subscriber only observes. */
   readonly observes: boolean;
-  /** Read once, because looking up a missing member of a uWebSockets.js object is slow. */
+  /** The relay of the sink. It is read once, because looking up a missing member of a uWebSockets.js object is slow. */
   readonly relay: Relay | undefined;
   /** The next chunk of the ring to write. */
   next = 0;
-  /** Whether the connection refuses bytes until it says that it is writable. */
+  /** Whether the connection refuses bytes until it reports that it is writable. */
   blocked = false;
-  /** Whether it is blocked only until the next turn of the event loop. */
+  /** Whether the subscriber is blocked only until the next turn of the event loop. */
   isResting = false;
   #joined = false;
   #ahead: Iterator<FramePiece, undefined> | undefined;
-  /** Whether the last piece of the opening that was taken is in the middle of a frame. */
+  /** Whether the last taken piece of the opening ends in the middle of a frame. */
   #isWithinFrame = false;
   /** The unwritten part of a frame that is larger than a piece. */
   #rest: Uint8Array | undefined;
@@ -70,8 +70,8 @@ export class Subscriber {
   }
 
   /**
-   * The subscriber gets nothing before its opening. The opening is sent before the ring and never
-   * counts as lag; a subscriber that already has it joins without one.
+   * Begins with the opening, and continues with the chunk `next` of the ring. The opening never counts as lag. A subscriber that
+   * already has its opening joins without one.
    */
   join(next: number, opening?: Opening): void {
     this.next = next;
@@ -81,7 +81,7 @@ export class Subscriber {
     this.#heldBytes = opening.heldBytes;
   }
 
-  /** Whether all available bytes were handed to the connection. */
+  /** Returns whether all available bytes were handed to the connection. */
   isCaughtUp(ring: ChunkRing): boolean {
     return (
       this.#joined && this.#ahead === undefined && this.#rest === undefined && this.next >= ring.nextIndex
@@ -96,7 +96,7 @@ export class Subscriber {
     while (this.#isWithinFrame) yield this.#takeAhead() ?? NOTHING;
   }
 
-  /** The bytes that were published and are still to be passed on. */
+  /** Returns how many published bytes are not passed on yet. */
   lagBytes(ring: ChunkRing): number {
     if (!this.#joined) return 0;
     return ring.bytesFrom(this.next) + (this.#isRestShared ? (this.#rest?.byteLength ?? 0) : 0);
@@ -108,8 +108,7 @@ export class Subscriber {
   }
 
   /**
-   * Writes until the connection refuses bytes, none are left, or the limit for this turn of the
-   * event loop is reached.
+   * Writes until the connection refuses bytes, no bytes are left, or the limit for this turn of the event loop is reached.
    */
   pump(ring: ChunkRing): void {
     const most = roomOfAll >= MAX_BYTES_A_TURN ? MAX_BYTES_A_TURN : PIECE_BYTES;
@@ -144,7 +143,7 @@ export class Subscriber {
     this.#hasMoved = true;
   }
 
-  /** Returns the next byte of the frame that is being written, which counts as written then; undefined between frames. */
+  /** Returns the next byte of the frame that is being written, and counts it as written; undefined between frames. */
   takeByte(): Uint8Array | undefined {
     const rest = this.#rest ?? (this.#isWithinFrame ? this.#takeAhead() : undefined);
     if (rest === undefined) return undefined;
@@ -153,8 +152,7 @@ export class Subscriber {
   }
 
   /**
-   * Whether the subscriber took bytes lately. `nowMs` is read from the activity clock of its
-   * stream.
+   * Returns whether the subscriber took bytes lately. `nowMs` is read from the activity clock of its stream.
    */
   isMoving(nowMs: number): boolean {
     if (this.#hasMoved) this.#movedAtMs = nowMs;
@@ -162,7 +160,7 @@ export class Subscriber {
     return nowMs - this.#movedAtMs < MOVING_WITHIN_MS;
   }
 
-  /** How far the subscriber may lag while it is moving, given the stream's limit. */
+  /** Returns how many bytes the subscriber may lag while it is moving. `limitBytes` is the limit of the stream. */
   mostLagBytes(limitBytes: number): number {
     return limitBytes * MOVING_LIMIT_FACTOR;
   }

@@ -1,41 +1,37 @@
 /**
- * The cluster as the parts of a server see it: whether something is at home in this worker, and how to ask the other
- * workers. A server of one process has `ALONE`.
+ * The cluster as the parts of a server see it: which objects have their home in this worker, and how to ask the other workers. A
+ * server of one process uses `ALONE`.
  */
 
 export interface Cluster {
-  /** The number of this worker. Workers that replace others get new numbers; a server of one process is 0. */
+  /** The number of this worker; 0 in a server of one process. A worker that replaces another one has a new number. */
   readonly worker: number;
   /** How many workers the server should have. */
   readonly size: number;
-  /** How many workers serve now: fewer while one is being replaced. */
+  /** How many workers serve now. While a worker is being replaced, there are fewer than `size`. */
   readonly living: number;
-  /** Names this process among all that have ever written the store; undefined in a server of one process. */
+  /** The name of this process among all processes that have ever written the store; undefined in a server of one process. */
   readonly incarnation: string | undefined;
   /** Returns whether another process with this name lives. */
   livesElsewhere(incarnation: string): boolean;
-  /**
-   * Whether this process has heard nothing for two seconds from the process that starts workers and
-   * kernels.
-   */
+  /** Whether the primary process, which starts workers and kernels, has sent nothing for two seconds. */
   readonly isPrimarySilent: boolean;
   /**
    * Returns whether this worker makes all decisions about a notebook or conversation (`id`) of the workspace; without
    * `id`, about the workspace itself. `'*'` stands for the server as a whole.
    */
   owns(workspaceId: string, id?: string): boolean;
-  /** Calls `listener` when slots have come to this worker from another one, which may have died at any point of its work. */
+  /** Calls `listener` when slots have come to this worker from another worker, which may have died at any point of its work. */
   onSlotsTaken(listener: () => void): void;
   /**
-   * Asks every other worker. Resolves with the answers of those that do not end before they answer;
-   * the watchdog kills a worker that hangs. With `withinMs`, slower workers are left out. A worker
-   * that starts later is not asked, so it must read the change from the store.
+   * Asks every other worker. Resolves with the answers of all workers that do not end before they answer; the watchdog kills a
+   * worker that hangs. With `withinMs`, slower workers are left out. A worker that starts later is not asked, so it must read the
+   * change from the store.
    */
   askOthers(topic: Topic, payload: unknown, withinMs?: number): Promise<readonly unknown[]>;
   /**
-   * Makes every other worker act, and waits until each has acted or failed. Resolves with true when
-   * none has failed. A worker that ends in between has not failed, because it has nothing left to
-   * act on.
+   * Makes every other worker act, and waits until each worker has acted or failed. Resolves with true when no worker has failed.
+   * A worker that ends meanwhile has not failed, because it has nothing left to act on.
    */
   haveOthersAct(topic: Topic, payload: unknown): Promise<boolean>;
   /**
@@ -46,8 +42,8 @@ export interface Cluster {
   /** Calls `listener` when other workers have joined this one, and when they have ended. */
   onWorkersChanged(listener: (change: WorkersChange) => void): void;
   /**
-   * Sets the handler that answers the questions of other workers on a topic; each topic has one. When it throws, `ask`
-   * and `askOthers` get no answer, and `haveOthersAct` resolves with false.
+   * Sets the handler that answers the questions of other workers on a topic. Each topic has one handler. When the handler throws,
+   * `ask` and `askOthers` get no answer, and `haveOthersAct` resolves with false.
    */
   onAsked(topic: Topic, answer: (payload: unknown) => unknown): void;
 }
@@ -59,8 +55,7 @@ export interface WorkersChange {
 }
 
 /**
- * Asks every other worker once the writes of this turn are on disk, and makes the responses of this worker wait for
- * that.
+ * Asks every other worker once the writes of this turn are on disk. The responses of this worker wait for the answers.
  */
 export type Announce = (topic: Topic, payload: unknown) => void;
 
@@ -68,46 +63,46 @@ export type Announce = (topic: Topic, payload: unknown) => void;
 export type Topic =
   /** Something about tokens, members or workspaces has changed in the store. */
   | 'identity-changed'
-  /** A workspace was deleted: remove it from memory, and answer once no more writes for it can follow. */
+  /** A workspace was deleted: remove it from memory, and answer once no further writes for the workspace can follow. */
   | 'workspace-deleted'
   /** Which sets of packages do your kernels use? */
   | 'packages-in-use'
-  /** A datasource was replaced or deleted: drop everything cached for it. */
+  /** A datasource was replaced or deleted: drop all cached data about it. */
   | 'datasource-gone'
-  /** Give back the permits for runs, for runs of a user, or for event streams, of a workspace that are not in use. */
+  /** Give back the unused permits of a workspace: for runs, for runs of a user, or for event streams. */
   | 'run-permits'
   | 'user-run-permits'
   | 'stream-permits'
-  /** The limits of a workspace have changed: count its use again under the new ones. */
+  /** The limits of a workspace have changed: count its use again under the new limits. */
   | 'limits-changed'
   /** Make no more run ids before this time. Answer with the next id, once all runs with smaller ids are on disk. */
   | 'runs-settled'
-  /** End no more runs before this time. Answer with it or a later one, once all earlier ends are on disk. */
+  /** End no more runs before this time. Answer with this time or a later one, once all earlier ends are on disk. */
   | 'run-ends-settled'
-  /** Cancel these runs, as far as their sessions are at home in your worker. */
+  /** Cancel those of these runs whose sessions have their home in your worker. */
   | 'cancel-runs'
   /** Cancel this call of an MCP tool, if it runs in your worker. */
   | 'cancel-mcp-call'
   /** The keyring file has changed. */
   | 'keyring-changed'
-  /** Seal all records at home in your worker with the newest key: connections of workspaces, and secrets of notebooks. */
+  /** Seal all records whose home is your worker with the newest key: connections of workspaces, and secrets of notebooks. */
   | 'seal-again'
-  /** The worker's counts, and its state. */
+  /** Send the metrics and the state of your worker. */
   | 'metrics'
   | 'server-state'
   | 'server-load'
   | 'log'
-  /** A page of the actors of a workspace that you have in memory. */
+  /** Send a page of the actors of a workspace that you have in memory. */
   | 'list-actors'
   /** How many actors of a workspace do you have in memory, of each kind in each state? */
   | 'count-actors'
   /** Report from now on the changes of actors that a client of the asking worker follows. */
   | 'follow-actors'
-  /** The report: changes of the actors that the receiver follows. */
+  /** A report about changes of actors that the receiver follows. */
   | 'actor-reports'
-  /** The kernels of a workspace that your sessions have, and their memory and processor use. */
+  /** Send the kernels of your sessions in a workspace, with their memory and processor use. */
   | 'list-kernels'
-  /** The files of a workspace were counted: use this count instead of counting them now. */
+  /** The files of a workspace were counted: use this count instead of counting again. */
   | 'files-counted'
   /** Which sessions of a workspace have a kernel? */
   | 'sessions-with-kernels';

@@ -1,7 +1,7 @@
 /**
- * Says which worker owns each workspace, notebook and conversation. Each of them belongs to one of
- * 256 slots. A slot has one worker, which makes all decisions about its contents. The primary alone
- * changes the table of slots; a newer table has a higher number.
+ * The assignment of workspaces, notebooks and conversations to workers. Each of these objects belongs to one of 256 slots. A slot
+ * has one worker, which makes all decisions about the objects in the slot. Only the primary changes the table of slots; a newer
+ * table has a higher number.
  */
 
 export const SLOTS = 256;
@@ -18,7 +18,7 @@ export interface SlotTable {
   readonly number: number;
   /** The living workers, including those without a slot. */
   readonly workers: readonly number[];
-  /** The number of the worker that owns the slot, by slot. */
+  /** For each slot, the number of the worker that owns it. */
   readonly owners: readonly number[];
 }
 
@@ -26,8 +26,8 @@ const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
 /**
- * Returns the slot of a notebook or conversation (`id`) of a workspace, or of the workspace when `id` is absent. It is the FNV-1a
- * hash of the ids, so it is the same in every process.
+ * Returns the slot of a notebook or conversation (`id`) of a workspace, or of the workspace when `id` is absent. The slot is the
+ * FNV-1a hash of the ids, which is the same in every process.
  */
 export function slotOf(workspaceId: string, id?: string): number {
   let hash = hashed(FNV_OFFSET, workspaceId);
@@ -47,19 +47,19 @@ export function dealSlots(workers: readonly number[]): SlotTable {
   return { number: 1, workers, owners };
 }
 
-/** Returns the table with a worker that has started and owns nothing yet. */
+/** Returns the table with a started worker in addition, which owns no slots yet. */
 export function withWorker({ number, workers, owners }: SlotTable, worker: number): SlotTable {
   return { number: number + 1, workers: [...workers, worker], owners };
 }
 
-/** Returns the table after all others have ended: everything is at home in one worker. */
+/** Returns the table after all other workers have ended, in which one worker owns all slots. */
 export function withOnly({ number }: SlotTable, worker: number): SlotTable {
   return { number: number + 1, workers: [worker], owners: Array.from({ length: SLOTS }, () => worker) };
 }
 
 /**
- * Returns the table without a worker that has ended. Its slots go to the workers that have the
- * fewest, so at least one worker must be left.
+ * Returns the table without a worker that has ended. Its slots go to the workers with the fewest slots. At least one worker must
+ * be left.
  */
 export function withoutWorker(table: SlotTable, gone: number): SlotTable {
   const workers = table.workers.filter((worker) => worker !== gone);

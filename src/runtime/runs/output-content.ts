@@ -6,7 +6,7 @@ import { cutText, placeToCut } from '#src/base/text/cut-text.ts';
 import { type Blob, encodeBlob } from '#storage/records/blobs.ts';
 
 export interface OutputContent extends Blob {
-  /** The text before the base64 bytes when the output is a data URL; null when the bytes are its text. */
+  /** The text before the base64 bytes when the output is a data URL; null when the bytes are the text of the output. */
   readonly urlStart: string | null;
 }
 
@@ -17,11 +17,9 @@ const STEP_CHARS = 128 * 1024;
 const BASE64 = /^[A-Za-z0-9+/]*$/;
 const BASE64_END = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/**
- * Contents of output texts that were prepared for messages which the receiver has not handled yet.
- */
+/** Prepared contents of outputs in messages that the receiver has not handled yet, by their texts. */
 const arrived = new Map<string, OutputContent>();
-/** Contents of received outputs. They are forgotten with the output at the latest. */
+/** Prepared contents of received outputs. A content is forgotten with its output at the latest. */
 const prepared = new WeakMap<object, OutputContent>();
 
 interface Output {
@@ -29,9 +27,8 @@ interface Output {
 }
 
 /**
- * Makes the content of a large output in steps of up to a millisecond, for the end of its run.
- * Until the result is disposed of, `holdContent` finds the content. For other values nothing is
- * done.
+ * Makes the content of a large output in steps of up to a millisecond, for the end of its run. Until the result is disposed of,
+ * `holdContent` finds the content. For other values, does nothing.
  */
 export function* prepareContent(text: unknown): Generator<undefined, Disposable | undefined> {
   if (typeof text !== 'string' || text.length < MAX_SIZE_AT_ONCE) return undefined;
@@ -45,7 +42,7 @@ export function* prepareContent(text: unknown): Generator<undefined, Disposable 
   return { [Symbol.dispose]: () => arrived.delete(text) };
 }
 
-/** Resolves with the bytes of an output and their hash. A large one is read in slices, as work of its workspace. */
+/** Resolves with the bytes of an output and their hash. A large output is read in slices, which count as work of its workspace. */
 export async function contentOf(
   data: unknown,
   workspaceId: string,
@@ -101,7 +98,7 @@ export function holdContent(output: Output): void {
 export class OutputContents {
   readonly #known = new Map<string, OutputContent>();
 
-  /** Takes the prepared content of an output. */
+  /** Takes over the prepared content of an output. */
   take(output: Output): void {
     const content = prepared.get(output);
     if (content === undefined) return;
@@ -139,6 +136,6 @@ function fromDataUrl(text: string): Pick<OutputContent, 'bytes' | 'urlStart'> | 
 
 /** Returns the text before the bytes in a base64 data URL; null for any other text. */
 function urlStartOf(text: string): string | null {
-  // Only matched, so it does not matter where it is cut: this cuts no character that is used.
+  // The slice is only matched, so it may cut a character.
   return /^data:[^,;]*;base64,/.exec(text.slice(0, 200))?.[0] ?? null;
 }

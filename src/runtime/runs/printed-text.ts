@@ -10,14 +10,13 @@ import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { omittedTextWarning } from './run-output.ts';
 
-/** The printed text of a cell so far. */
+/** The text that a cell has printed so far. */
 export interface PrintedText extends Omit<PrintedTextRecord, 'place'> {
   readonly cellId: string;
 }
 
 /**
- * The most characters of one run. When its cells have printed more, the text of the first cells is
- * left out.
+ * The most characters of one run. When the cells of the run have printed more, the text of the first cells is left out.
  */
 const MAX_RUN_CHARS = 4 * 2 ** 20;
 
@@ -54,7 +53,7 @@ export class PrintedTexts {
     });
   }
 
-  /** Leaves out the text of the first cells until the run has no more than it may have. */
+  /** Leaves out the text of the first cells until the run is within its limit. */
   #makeRoom(tx: Transaction, workspaceId: WorkspaceId, runId: RunId, cells: StoredCells): void {
     let total = 0;
     for (const { chars } of cells.values()) total += chars;
@@ -82,7 +81,10 @@ export class PrintedTexts {
     for (const [, cellId = ''] of [...keys]) tx.remove(printedTexts, workspaceId, runId, cellId);
   }
 
-  /** Returns the output of a run that a dead server left behind: the text that its cells printed. Null when none had printed anything. */
+  /**
+   * Returns the output of a run that a dead server left behind: the text that its cells printed. Null when the cells had printed
+   * nothing.
+   */
   outputOf(workspaceId: WorkspaceId, runId: string): RunOutput | null {
     const all = { limit: Number.POSITIVE_INFINITY };
     const cells = [...this.#store.list(printedTexts, workspaceId, [runId], all)];

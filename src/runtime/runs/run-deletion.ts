@@ -48,7 +48,7 @@ export class RunDeletion {
     });
   }
 
-  /** Removes some runs of a session that was deleted, with their assets, in one commit. Returns whether none was left. */
+  /** Removes some runs of a deleted session, with their assets, in one commit. Returns whether no runs were left. */
   removeRuns(kind: RunKind, workspaceId: WorkspaceId, sessionId: string): boolean {
     const keys = [...this.#store.listKeys(listOf(kind), workspaceId, [sessionId], MAX_RUNS)];
     if (keys.length === 0) {
@@ -64,8 +64,7 @@ export class RunDeletion {
   }
 
   /**
-   * Removes runs whose assets are all committed. Removes whole runs, the first ones first, until
-   * the commit is large enough.
+   * Removes whole runs, in their order, until the commit is large enough. The assets of these runs must be committed.
    */
   #removeWhole(workspaceId: WorkspaceId, runIds: readonly string[], session: SessionOfRun): void {
     let room = MAX_ASSETS;
@@ -92,8 +91,7 @@ export class RunDeletion {
   }
 
   /**
-   * Deletes the outputs of runs up to the first one in progress, in this turn's commit. Returns the
-   * number of those runs.
+   * Deletes the outputs of the runs before the first run in progress, in this turn's commit. Returns the number of these runs.
    */
   deleteOutputs(workspaceId: WorkspaceId, runIds: readonly string[]): number {
     const first = runIds.findIndex((runId) => this.#runs.reader.isInProgress(workspaceId, runId));
@@ -132,14 +130,14 @@ export class RunDeletion {
     this.#forget(tx, workspaceId, runId);
   }
 
-  /** Notes that the assets of a run, which is still listed, are to be removed. */
+  /** Records that the assets of a run, which is still listed, must be removed. */
   #removeLater(tx: Transaction, workspaceId: WorkspaceId, runId: string): void {
     const entry = unlessDamaged(() => tx.get(runIndex, workspaceId, runId));
     const home = (entry ?? sessionIn(tx, workspaceId, runId))?.sessionId;
     this.#removals.add(tx, { kind: RUN, workspaceId, home, id: runId });
   }
 
-  /** Removes all of a run except its assets. */
+  /** Removes all records of a run except its assets. */
   #forget(
     tx: Transaction,
     workspaceId: WorkspaceId,
@@ -163,8 +161,8 @@ export class RunDeletion {
 }
 
 /**
- * Returns the session that a run belongs to, according to the run's record. Needed when the run's
- * entry in the index is damaged. Undefined when the record is damaged or missing too.
+ * Returns the session of a run from the run's record, for a run whose entry in the index is damaged. Undefined when the record is
+ * damaged or missing, too.
  */
 function sessionIn(tx: Transaction, workspaceId: WorkspaceId, runId: string): SessionOfRun | undefined {
   const record = unlessDamaged(() => tx.get(runRecords, workspaceId, runId));

@@ -23,7 +23,7 @@ export interface RunDocument {
   readonly kind: RunKind;
   readonly sessionId: SessionId;
   readonly status: RunStatus;
-  /** Whether an earlier server process left it running. Never stored: it is found when the run is read. */
+  /** Whether an earlier server process left the run running. This member is never stored; it is determined when the run is read. */
   readonly stale?: true;
   readonly input: unknown;
   readonly output: unknown;
@@ -31,7 +31,7 @@ export interface RunDocument {
   readonly createdAt: string;
   readonly startedAt: string | null;
   readonly finishedAt: string | null;
-  /** The user who submitted it. Absent in runs of older releases. */
+  /** The user who submitted the run. Absent in runs of older releases. */
   readonly createdBy?: string;
   readonly metadata?: Readonly<Record<string, string>>;
 }
@@ -55,8 +55,7 @@ interface EncodedRun {
 }
 
 /**
- * The members that are stored with a run but not served. `owner` is the worker that runs it, if
- * there are several.
+ * The members that are stored with a run but not served. `owner` is the worker with the run, in a server of several workers.
  */
 type RunFacts = { readonly [Name in 'trace' | 'owner' | 'isTrimmed']?: RunRecord[Name] | undefined };
 
@@ -106,14 +105,14 @@ export function withoutOutput({ document, places }: StoredRun): Uint8Array {
   return Buffer.concat([document.subarray(0, start), NULL, document.subarray(end, -1), OMITTED_END]);
 }
 
-/** Returns the JSON of a run with this output. The run had none before. */
+/** Returns the JSON of a run with this output. The run must have no output. */
 export function withOutput({ document, places }: StoredRun, output: unknown): Uint8Array {
   if (places === undefined) return Buffer.concat(partsOf({ ...parse(document), output }));
   const [start, end] = places.output;
   return Buffer.concat([document.subarray(0, start), ...partsOf(output), document.subarray(end)]);
 }
 
-/** Returns a run; one with a large input has neither its input nor its output. */
+/** Returns a run. A run with a large input is returned without input and output. */
 export function parseEssentials({ document, places }: StoredRun): RunDocument {
   if (places === undefined) return parse(document);
   const { input, output } = places;
@@ -152,10 +151,7 @@ export function parse(json: Uint8Array): RunDocument {
   ) as RunDocument;
 }
 
-/**
- * Returns the record of a run in the form that it would have if its output had not been stored;
- * undefined when it has no output.
- */
+/** Returns the record of a run as if its output had not been stored; undefined when the run has no output. */
 export function trimmed(record: RunRecord): EncodedRecord<RunRecord> | undefined {
   const run = parse(record.document);
   if (run.output === null) return undefined;

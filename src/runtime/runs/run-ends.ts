@@ -1,7 +1,7 @@
 /**
- * The times at which runs end. They order the list of ended runs, which a client polls: it asks for the runs that ended at the
- * last end that it has seen or later. So in each process no end is earlier than the one before it, even if the clock is set back,
- * and a page shows only ends that no later commit of any worker can precede.
+ * The times at which runs end. They order the list of ended runs. A client that polls this list asks for runs that ended at or
+ * after the last end that it has seen. So in each process an end is never earlier than the end before, even if the clock is set
+ * back. And a page shows only ends before which no worker can commit another end.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { timeOfText, timeText } from '#src/base/ids.ts';
@@ -10,7 +10,7 @@ import type { Store } from '#storage/store.ts';
 import type { Cluster } from '../homes/cluster.ts';
 import type { RunDocument } from './run-document.ts';
 
-/** How long to wait until the clock has passed the newest end, because the clock of its worker may be ahead. */
+/** The longest wait until the clock has passed the newest end, which another worker with a clock ahead may have made. */
 const MAX_PAUSE_MS = 5;
 
 export class RunEnds {
@@ -18,7 +18,7 @@ export class RunEnds {
   readonly #cluster: Pick<Cluster, 'askOthers'> | undefined;
   /** The newest end of this process. */
   #newestMs = 0;
-  /** No run of this process ends before this time any more. */
+  /** The earliest time at which runs of this process may still end. */
   #earliestMs = 0;
 
   /** `cluster` is absent in a server of one process. */
@@ -29,8 +29,8 @@ export class RunEnds {
   }
 
   /**
-   * Returns the end, in milliseconds since 1970, of a run that ends now. It is never before the run's beginning, because the time
-   * of a new id can be ahead of the clock.
+   * Returns the end, in milliseconds since 1970, of a run that ends now. The end is never before the run's beginning, although
+   * the time of a new id can be ahead of the clock.
    */
   next({ createdAt }: Pick<RunDocument, 'createdAt'>): number {
     this.#newestMs = Math.max(Date.now(), Date.parse(createdAt), this.#newestMs, this.#earliestMs);
@@ -38,8 +38,8 @@ export class RunEnds {
   }
 
   /**
-   * Resolves with a place in the list of ends that is behind all ends acknowledged so far. All ends before it are committed and
-   * can be read, and no worker makes another one.
+   * Resolves with a place in the list of ends after all acknowledged ends. All ends before this place are committed and can be
+   * read, and no worker adds another end before it.
    */
   async horizon(workspaceId: string): Promise<string> {
     const [newest] = this.#store.list(endPlaces, workspaceId, [], { limit: 1, reverse: true });
@@ -53,7 +53,7 @@ export class RunEnds {
     return timeText(Math.min(own, ...others.map(Number)));
   }
 
-  /** Resolves with a time, once all earlier ends of this worker are committed. From now on it makes none before that time. */
+  /** Resolves with a time, once all earlier ends of this worker are committed. From now on, this worker makes no end before that time. */
   async #settle(afterMs: number): Promise<number> {
     const settledMs = Math.max(afterMs, this.#earliestMs, this.#newestMs + 1);
     this.#earliestMs = settledMs;

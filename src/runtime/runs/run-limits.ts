@@ -1,5 +1,6 @@
 /**
- * Whether a workspace, and a member of it, may begin one more run: both have limits of runs in progress, of all workers together.
+ * Decides whether a workspace and its member may begin one more run. Both have limits of runs in progress, over all workers
+ * together.
  */
 
 import type { NamedLimit } from '#src/base/errors/quota.ts';
@@ -12,7 +13,7 @@ export interface RunPermits {
   /** Returns the limits of a workspace; 0 means no limit. */
   readonly limitsOf: (workspaceId: WorkspaceId) => Pick<Limits, 'runs' | 'runsPerUser'>;
   readonly ofWorkspaces: Permits;
-  /** The same for each member of a workspace (`permitSubject`). */
+  /** The permits of each member of a workspace (`permitSubject`). */
   readonly ofUsers: Permits;
 }
 
@@ -51,9 +52,9 @@ export class RunLimits {
   }
 
   /**
-   * Returns undefined when a run may begin in this turn. Otherwise returns the promise of a permit, with which it may begin: it is
-   * held until then, and the caller checks again everything that may have changed meanwhile. Rejects with `quota_exceeded` when the
-   * workspace, or the user in it, has the most runs in progress that it may.
+   * Returns undefined when a run may begin in this turn. Otherwise returns the promise of a permit with which the run may begin.
+   * The caller holds the permit until the beginning, and checks again all facts that may have changed meanwhile. Rejects with
+   * `quota_exceeded` when the workspace or the user has reached the limit.
    */
   admit(workspaceId: WorkspaceId, userId: string | undefined): Promise<Permit> | undefined {
     const { limitsOf, ofWorkspaces, ofUsers } = this.#permits;

@@ -33,10 +33,10 @@ import {
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 
-/** The filters of a list of runs. Absent members filter nothing. */
+/** The filters of a list of runs. An absent member does not filter. */
 export type RunQuery = PageRequest & RunFilters;
 
-/** Returns the list of a session's runs of one kind. A notebook and its agent may share an id, so each has a list. */
+/** Returns the list of a session's runs of one kind. A notebook and its agent may share an id, so each of them has its own list. */
 export function listOf(kind: RunKind) {
   return kind === 'agent' ? agentRuns : sessionRuns;
 }
@@ -56,7 +56,7 @@ export function addToIndex(
   if (environmentId !== null) tx.mark(environmentRuns, workspaceId, environmentId, runId);
 }
 
-/** Notes how and when a listed run has ended. `known` is its entry in the index; when it is absent, the index is read. */
+/** Records how and when a listed run has ended. `known` is the run's entry in the index; without it, the index is read. */
 export function noteEnd(
   tx: Transaction,
   workspaceId: WorkspaceId,
@@ -77,9 +77,8 @@ export function noteEnd(
 export type SessionOfRun = Pick<RunIndexEntry, 'kind' | 'sessionId'>;
 
 /**
- * Removes a run from every list. When the run's entry in the index is damaged, `sessionOf` is
- * called, which returns the session that the run belongs to. In this case the run stays in the lists
- * of its environment, of its user and of ends, whose readers skip it.
+ * Removes a run from every list. If the run's entry in the index is damaged, `sessionOf` is called, which returns the session of
+ * the run. The run then stays in the lists of its environment, of its user and of ends, whose readers skip it.
  */
 export function removeFromIndex(
   tx: Transaction,
@@ -108,15 +107,15 @@ export function removeFromIndex(
   if (environmentId !== null) tx.remove(environmentRuns, workspaceId, environmentId, runId);
 }
 
-/** Returns whether a list has the ended runs in the order of their ends, and not of their ids. */
+/** Returns whether a list is in the order of ends of the runs. Otherwise it is in the order of their ids. */
 export function isByEnd({ finishedAfter, finishedBefore }: RunQuery): boolean {
   return finishedAfter !== undefined || finishedBefore !== undefined;
 }
 
 /**
- * Returns a function that takes a cursor and yields the runs after it, in the order of the query. The value is undefined for a run
- * that does not match the query, or whose entry is damaged. With a `horizon` it yields only runs before that id, or before that
- * place in the list of ends. Throws `invalid_cursor`.
+ * Returns a function that takes a cursor and yields the runs after the cursor, in the order of the query. For a run that does not
+ * match the query, or whose entry is damaged, the function yields undefined. With a `horizon` it yields only runs before that id,
+ * or before that place in the list of ends. Throws `invalid_cursor`.
  */
 export function runFinder(
   store: Store,
@@ -146,7 +145,7 @@ interface Search {
   readonly store: Store;
   readonly workspaceId: WorkspaceId;
   readonly query: RunQuery;
-  /** Undefined for runs of every status. */
+  /** The statuses to search for; undefined for all. */
   readonly statuses: readonly RunStatus[] | undefined;
 }
 
@@ -186,7 +185,7 @@ function idsOf({ store, workspaceId, query, statuses }: Search, page: CommittedP
     ids(lists.reduce((all, list) => mergedEntries(all, list, order)));
   const withStatus = (among: readonly RunStatus[]) =>
     merged(among.map((status) => store.list(statusRuns, workspaceId, [status], page)));
-  // Few runs are in progress, in any session.
+  // The index of runs in progress is the narrowest: few runs are in progress, in any session.
   if (statuses?.every((status) => status === 'running')) return withStatus(statuses);
   if (sessionId !== undefined) {
     const kinds: readonly RunKind[] = kind === undefined ? ['notebook', 'agent'] : [kind];

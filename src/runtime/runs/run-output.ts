@@ -7,12 +7,10 @@ import { OutputContents } from './output-content.ts';
 
 /** An output with more bytes becomes an asset. */
 export const MAX_INLINE_BYTES = 64 * 1024;
-/**
- * When the outputs in the record have this many bytes together, all further outputs become assets.
- */
+/** The most bytes of all outputs in the record together. Further outputs become assets. */
 export const MAX_INLINE_TOTAL_BYTES = 1024 * 1024;
 
-/** When the texts and tables in the record have this many bytes together, further outputs have none. */
+/** The most bytes of all texts and tables in the record together. Further outputs have no text and no table. */
 export const MAX_DESCRIBED_TOTAL_BYTES = 1024 * 1024;
 
 /** A value as a kernel or a tool returns it: text, or an object for types like JSON. */
@@ -29,9 +27,7 @@ export class OutputShelf {
   #describedTotal = 0;
   #omitted = 0;
 
-  /**
-   * Without `keepsAssets` outputs that would become assets are left out, because the disk is full.
-   */
+  /** Without `keepsAssets`, because the disk is full, outputs that would become assets are left out. */
   constructor(keepsAssets = true) {
     this.#keepsAssets = keepsAssets;
   }
@@ -47,7 +43,7 @@ export class OutputShelf {
     });
   }
 
-  /** Returns an entry of a cell's console: text unchanged, because it is bounded already, and a figure like an output. */
+  /** Returns an entry of a cell's console. Text is bounded already and stays unchanged; a figure is treated like an output. */
   shelveConsole({ channel, ...output }: RawOutput & { readonly channel: string }): Output[] {
     const { mimetype, data } = output;
     if (channel !== 'media') return [{ channel, mimetype, data, ...this.#describe(output) }];
@@ -123,6 +119,6 @@ function parseOr<T>(text: string, otherwise: T): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return otherwise; // notebook code can emit any text under any type; it is shown unchanged
+    return otherwise; // notebook code can emit any text under any type; such a text is shown unchanged
   }
 }

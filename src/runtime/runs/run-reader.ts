@@ -35,8 +35,8 @@ export interface RunFacts {
   readonly settled: Pick<SettledRuns, 'horizon'> | undefined;
   readonly ends: RunEnds;
   /**
-   * Whether the notebook or conversation of this session was deleted. Its runs are then not found,
-   * even if they are not removed yet.
+   * Returns whether the notebook or conversation of this session was deleted. Its runs are then not found, even if they still
+   * exist.
    */
   readonly isDeleted: (workspaceId: WorkspaceId, sessionId: string) => boolean;
 }
@@ -47,7 +47,7 @@ interface RunsRead {
   readonly printed: Pick<PrintedTexts, 'outputOf'>;
 }
 
-/** The most pages of runs that are made at once. A page may have some MiB, and one thread makes them all. */
+/** The most pages of runs that are made at once. A page may have some MiB, and one thread makes all pages. */
 const PAGES = { width: 12, widthOfKey: 4, queueOfKey: 256, alwaysOne: true };
 
 const ANYBODY = (_run: RunIndexEntry): boolean => true;
@@ -76,8 +76,8 @@ export class RunReader {
   }
 
   /**
-   * Returns the JSON like `json`, and its version. A run has one JSON while it runs, another if it
-   * is stale, and another at its end.
+   * Returns the JSON like `json`, with its version. A run has one version while it runs, another when it is stale, and another at
+   * its end.
    */
   served(workspaceId: WorkspaceId, runId: string): { readonly json: Uint8Array; readonly version: string } {
     const record = this.record(workspaceId, runId);
@@ -87,9 +87,9 @@ export class RunReader {
   }
 
   /**
-   * Resolves with a page of the runs that the query describes and the caller may read. Only runs that are shown are read. A page
-   * that begins with the oldest ends before runs that may still be committed at an earlier place.
-   * Rejects with `invalid_cursor`.
+   * Resolves with a page of the runs that match the query and that the caller may read. Only records of shown runs are read. In a
+   * list with the oldest run first, a page ends before any place at which a run may still be committed. Rejects with
+   * `invalid_cursor`.
    */
   async list(workspaceId: WorkspaceId, query: RunQuery, mayRead = ANYBODY): Promise<JsonPage> {
     const horizon = await this.#horizonOf(workspaceId, query);
@@ -122,8 +122,9 @@ export class RunReader {
   }
 
   /**
-   * Resolves with the cursor before which a page ends, so that a reader who continues after its last run misses none. A list that
-   * begins with the newest run need not show a run that is committed later, and one worker makes the runs of a session.
+   * Resolves with the cursor before which a page must end, so that a reader who continues after its last run misses no run.
+   * Undefined for a list with the newest run first, which need not show later commits, and for the runs of a session, which one
+   * worker makes.
    */
   async #horizonOf(workspaceId: WorkspaceId, query: RunQuery): Promise<string | undefined> {
     if (query.order === 'desc') return undefined;
@@ -131,10 +132,7 @@ export class RunReader {
     return query.sessionId === undefined ? this.#settled?.horizon(workspaceId) : undefined;
   }
 
-  /**
-   * Returns the user who submitted a run, according to its record; undefined when that is not
-   * known.
-   */
+  /** Returns the user who submitted a run, according to its record; undefined when the user is not known. */
   createdBy(workspaceId: WorkspaceId, runId: string): string | undefined {
     const record = unlessDamaged(() => this.#store.get(runRecords, workspaceId, runId));
     return record && parseEssentials(record).createdBy;
@@ -145,14 +143,13 @@ export class RunReader {
   }
 
   /**
-   * Returns the notebook or conversation of a run, whose home carries the run out; undefined for an
-   * unknown run.
+   * Returns the notebook or conversation of a run; undefined for an unknown run. The home of that object carries the run out.
    */
   homeOf(workspaceId: WorkspaceId, runId: string): string | undefined {
     return this.#store.get(runIndex, workspaceId, runId)?.sessionId;
   }
 
-  /** Returns the conversation that an agent's run belongs to, `undefined` for other runs. Throws `not_found`. */
+  /** Returns the conversation of an agent's run; undefined for other runs. Throws `not_found`. */
   conversationOf(workspaceId: WorkspaceId, runId: string): string | undefined {
     const record = this.record(workspaceId, runId);
     return record.kind === 'agent' ? record.sessionId : undefined;
@@ -166,9 +163,8 @@ export class RunReader {
   }
 
   /**
-   * Returns whether a run is in progress. A run that an earlier server process left behind is not
-   * in progress, and neither is one whose actor is damaged. If the record of a run is damaged, the
-   * index says whether the run has ended.
+   * Returns whether a run is in progress. That is false for a run that an earlier server process left behind, and for a run whose
+   * actor is damaged. If the record of a run is damaged, the index says whether the run has ended.
    */
   isInProgress(workspaceId: WorkspaceId, runId: string): boolean {
     const record = readOrDamaged(() => this.#store.get(runRecords, workspaceId, runId));
@@ -179,8 +175,8 @@ export class RunReader {
   }
 
   /**
-   * Returns the newest run of a session, for a subscriber that may have missed its end. Large inputs are left out, and so are runs whose
-   * record is damaged.
+   * Returns the newest run of a session, for a subscriber that may have missed the end of that run. Large inputs are left out.
+   * Runs with a damaged record are skipped.
    */
   latest(workspaceId: WorkspaceId, sessionId: string, kind: RunKind = 'notebook'): RunDocument | undefined {
     const newestFirst = { limit: Number.POSITIVE_INFINITY, reverse: true };
@@ -194,8 +190,8 @@ export class RunReader {
   }
 
   /**
-   * Returns how a run ended, by the index alone: `stale` when an earlier server process left it running; undefined when there is no
-   * such run or its index entry is damaged.
+   * Returns how a run ended, from the index alone: `stale` when an earlier server process left the run running; undefined when
+   * the run is unknown or its index entry is damaged.
    */
   endOf(workspaceId: WorkspaceId, runId: string): RunStatus | 'stale' | undefined {
     const entry = unlessDamaged(() => this.#store.get(runIndex, workspaceId, runId));
@@ -211,7 +207,7 @@ export class RunReader {
     return record;
   }
 
-  /** Returns whether a run that reads as running was left behind by an earlier server process. */
+  /** Returns whether an earlier server process left a run behind whose record says that it is running. */
   isStale(workspaceId: WorkspaceId, runId: string): boolean {
     const peek = this.#actors.peek({ workspaceId, id: runId });
     return peek === undefined || peek.isLost || !peek.snapshot.hasTag('resident');

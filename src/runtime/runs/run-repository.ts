@@ -40,11 +40,11 @@ export interface NewRun {
   readonly sessionId: SessionId;
   readonly kind: RunKind;
   readonly input: unknown;
-  /** The environment of its session; null or absent when there is none. */
+  /** The environment of the session; null or absent when there is none. */
   readonly environmentId?: string | null;
   /** The trace of the request for the run. */
   readonly parent?: TraceContext | undefined;
-  /** The user who submits it. */
+  /** The user who submits the run. */
   readonly createdBy?: string | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
@@ -66,7 +66,7 @@ export interface RunEnd {
 /** The metrics of runs. */
 export type RunMetrics = Pick<ServerMetrics, 'runs' | 'runDuration'>;
 
-/** Absent facts are those of a server of one process that deletes nothing. */
+/** If facts are absent, the server has one process and deletes nothing. */
 export interface RunRepositoryOptions extends Partial<RunFacts> {
   /** Limits of runs in progress; none when absent. */
   readonly limits?: RunPermits;
@@ -74,7 +74,7 @@ export interface RunRepositoryOptions extends Partial<RunFacts> {
   readonly tracer?: Tracer | undefined;
 }
 
-/** A run in progress, the trace that it belongs to, and its entry in the index. */
+/** A run in progress, with its trace and its entry in the index. */
 interface UnfinishedRun {
   readonly run: RunDocument;
   readonly trace: RunRecord['trace'] | undefined;
@@ -96,7 +96,10 @@ export class RunRepository {
   readonly reader: RunReader;
   /** The printed text of runs in progress. */
   readonly printed: PrintedTexts;
-  /** The runs that were begun here and have not ended, as they were stored, so that their ends need not read them. */
+  /**
+   * The runs that this process has begun and that have not ended. They are kept as stored, so that the end of a run need not read
+   * its record.
+   */
   readonly #begun = new Map<string, UnfinishedRun>();
   readonly #ends: RunEnds;
   readonly #metrics: RunMetrics;
@@ -142,14 +145,14 @@ export class RunRepository {
   }
 
   /**
-   * Begins a run that was admitted (`limits`) in this turn: writes its record, lists it in its session and starts its actor.
-   * Returns its id, its JSON in parts, and its trace.
+   * Begins a run that `limits` has admitted in this turn: writes its record, lists it in its session and starts its actor.
+   * Returns the id of the run, its JSON in parts, and its trace.
    */
   begin({ workspaceId, sessionId, kind, input, environmentId = null, ...of }: NewRun): BegunRun {
     const { parent, createdBy, metadata } = of;
     const runId = newId<RunId>('run');
     const shown = shownMetadata(metadata);
-    const now = timestamp(timeOfId(runId)); // taken from the id, so that runs have one order by id and by time
+    const now = timestamp(timeOfId(runId)); // the time of the id, so that the orders by id and by time are the same
     const by = createdBy === undefined ? {} : { createdBy };
     const run = withEncodedInput({
       id: runId,
@@ -182,7 +185,7 @@ export class RunRepository {
     return { runId, json: parts, trace: trace && contextOf(trace) };
   }
 
-  /** Returns the user who submitted a run; undefined when it is not known, as for runs of older releases. */
+  /** Returns the user who submitted a run; undefined when the user is not known, as for runs of older releases. */
   createdBy(workspaceId: WorkspaceId, runId: RunId): string | undefined {
     return this.#begun.get(runId)?.run.createdBy ?? this.reader.createdBy(workspaceId, runId);
   }
@@ -211,8 +214,8 @@ export class RunRepository {
   }
 
   /**
-   * Requests the cancellation of a run. Throws `not_found`, and `run_finished` when it has ended. A run that was lost with
-   * an earlier server process ends at once; for any other, `stop` is called with its session.
+   * Requests the cancellation of a run. Throws `not_found`, and `run_finished` when the run has ended. A run that was lost with
+   * an earlier server process ends at once. For any other run, `stop` is called with its session.
    */
   cancel(workspaceId: WorkspaceId, runId: RunId, stop: (kind: RunKind, sessionId: SessionId) => void): void {
     this.reader.record(workspaceId, runId);
@@ -220,7 +223,7 @@ export class RunRepository {
     const { kind, sessionId } = snapshot.context;
     if (snapshot.status === 'active') {
       const run = { workspaceId, id: runId };
-      // The end of the run is committed soon: what this request writes, such as its place in the audit, joins that commit.
+      // The end of the run will be committed soon. The writes of this request, such as its audit entry, join that commit.
       this.#store.commitWithNextTurn(() => this.actors.peek(run)?.snapshot.status === 'active');
       stop(kind, sessionId);
       return;
@@ -248,7 +251,7 @@ export class RunRepository {
     );
   }
 
-  /** Stores a run as `change` returns it, which is how it has ended. */
+  /** Stores a run that has ended, as `change` returns it. */
   #rewrite(workspaceId: WorkspaceId, runId: RunId, change: (run: RunDocument) => EndedRun): RunDocument {
     return this.#store.write((tx) => {
       const { run: before, trace, entry } = this.#unfinished(tx, workspaceId, runId);

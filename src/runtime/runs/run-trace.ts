@@ -17,7 +17,7 @@ export function traceFrom(parent: TraceContext | undefined): Trace {
   return { traceparent: traceparentOf(childOf(parent)), parentSpanId: parent.spanId };
 }
 
-/** Returns the context for the effects of the run; undefined when it belongs to no trace. */
+/** Returns the context for the effects of the run; undefined when the run belongs to no trace. */
 export function contextOf(trace: Trace): TraceContext | undefined {
   return trace === undefined ? undefined : parseTraceparent(trace.traceparent);
 }

@@ -1,8 +1,7 @@
 /**
- * Finds the id up to which the runs of a server of several workers are settled. Runs begin in several workers without a
- * shared turn, so one with a smaller id may be committed after one with a greater id, and a reader who continues after
- * the last id of a page would miss it. A page in the order of the ids therefore ends at the id up to which every worker
- * has committed all runs.
+ * Finds the id up to which the runs of a server of several workers are settled. Workers begin runs without a shared turn, so a
+ * run with a smaller id may be committed after a run with a greater id. A reader who continues after the last id of a page would
+ * miss that run. So a page in the order of ids ends at the id up to which every worker has committed all runs.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { newId, type RunId, timeOfId } from '#src/base/ids.ts';
@@ -11,8 +10,7 @@ import type { Store } from '#storage/store.ts';
 import type { Cluster } from '../homes/cluster.ts';
 
 /**
- * How long to wait until the clock has passed the time of the newest run, because the clock of its
- * worker may be ahead.
+ * The longest wait until the clock has passed the time of the newest run, which a worker with a clock ahead may have begun.
  */
 const MAX_PAUSE_MS = 5;
 
@@ -27,8 +25,8 @@ export class SettledRuns {
   }
 
   /**
-   * Resolves with an id that is greater than the ids of all runs of the workspace acknowledged so far. All runs with
-   * smaller ids are committed and can be read, and no worker makes another one.
+   * Resolves with an id that is greater than the ids of all acknowledged runs of the workspace. All runs with smaller ids are
+   * committed and can be read, and no worker makes another smaller id.
    */
   async horizon(workspaceId: string): Promise<string> {
     const newestFirst = { limit: 1, reverse: true };
@@ -44,8 +42,8 @@ export class SettledRuns {
   }
 
   /**
-   * Resolves with an id of this time or a later one, once all runs of this worker with smaller ids are committed. From now on it
-   * makes greater ones only.
+   * Resolves with an id of this or a later time, once all runs of this worker with smaller ids are committed. From now on, this
+   * worker makes only greater ids.
    */
   async #settle(afterMs: number): Promise<string> {
     const id = newId<RunId>('run', Math.max(Date.now(), afterMs));

@@ -8,7 +8,7 @@ import type { Store } from '#storage/store.ts';
 import type { ActorId } from '../actors/address.ts';
 import { parseEssentials } from './run-document.ts';
 
-/** The version of the chart that records are read for. */
+/** The version of the chart for which records are read. */
 export const RUN_VERSION = 1;
 
 /** Returns the state of a run's actor after a restart; undefined when there is no such run. */

@@ -14,7 +14,7 @@ export interface Submission {
   readonly json: readonly Uint8Array[];
 }
 
-/** Returns the JSON of the response to a submission: its own members, then those of the run. */
+/** Returns the JSON of the response to a submission: the members of the submission, then the members of the run. */
 export function submissionJson({ runId, lastEventId, json }: Submission): Uint8Array {
   const [first, ...others] = json;
   invariant(first !== undefined, 'A submitted run has JSON.', runId);
@@ -32,8 +32,7 @@ export function submissionJson({ runId, lastEventId, json }: Submission): Uint8A
 }
 
 /**
- * Returns the submission whose answer this JSON is. The id of its event is empty when an older
- * release has made the JSON.
+ * Returns the submission from the JSON of its response. `lastEventId` is empty when an older release has made the JSON.
  */
 export function submissionOf(json: Uint8Array): Omit<Submission, 'json'> | undefined {
   const beginning = Buffer.from(json.buffer, json.byteOffset, Math.min(json.byteLength, 200)).toString(

@@ -20,21 +20,20 @@ import type { ActorRuntime } from '../actors/runtime.ts';
 
 export type EnvironmentActors = ActorKind<typeof environmentMachine>;
 
-/** The filters of a list of environments. Absent members filter nothing. */
+/** The filters of a list of environments. An absent member does not filter. */
 export type EnvironmentQuery = PageRequest & EnvironmentFilters;
 
-/** The kind of their actors. */
+/** The kind of the actors of environments. */
 const ENVIRONMENT = 'environment';
 
 /** How many environments are examined in one turn of the event loop. */
 const MAX_PEEKED = 100;
-/** How many environments are examined in one shared turn, during which no worker can commit. */
+/** How many environments are examined in one shared turn, in which no other worker can commit. */
 const MAX_PEEKED_AT_ONCE = 1000;
 
 /**
- * Execution environments: created, read, closed. Sessions attach to them through their actors.
- * Sessions of several workers may want the same environment, so changes to one are made in a shared
- * turn.
+ * Creates, reads and closes execution environments. Sessions attach to the actor of an environment. Sessions of several workers
+ * may want the same environment, so changes of an environment are made in a shared turn.
  */
 export class Environments {
   readonly actors: EnvironmentActors;
@@ -77,7 +76,7 @@ export class Environments {
     return recordOf(peek);
   }
 
-  /** Resolves with a page of environments, which it does not restore. Rejects with `invalid_cursor`. */
+  /** Resolves with a page of environments, without restoring their actors. Rejects with `invalid_cursor`. */
   async list(workspaceId: WorkspaceId, query: EnvironmentQuery): Promise<Listing<Environment>> {
     checkCursor(query.after, (text) => isIdOf('environment', text));
     const bounds = idBounds('environment', query);
@@ -99,8 +98,7 @@ export class Environments {
   }
 
   /**
-   * Resolves with whether a session is attached to an environment of the workspace. Examines some
-   * of them in each turn.
+   * Resolves with whether a session is attached to an environment of the workspace. Each turn examines some environments.
    */
   async areInUse(workspaceId: WorkspaceId): Promise<boolean> {
     for (let after: string | undefined; ; await nextTurn()) {
@@ -112,8 +110,8 @@ export class Environments {
   }
 
   /**
-   * Returns at once whether a session is attached to one of the first environments of the workspace. In a shared turn that is
-   * exact, up to an untypical number of environments.
+   * Returns at once whether a session is attached to one of the first environments of the workspace. In a shared turn the result
+   * is exact, unless the workspace has more than `MAX_PEEKED_AT_ONCE` environments.
    */
   areInUseNow(workspaceId: WorkspaceId): boolean {
     return this.#openIds(workspaceId, MAX_PEEKED_AT_ONCE).some((id) => this.#isInUse(workspaceId, id));
@@ -129,7 +127,10 @@ export class Environments {
     return context.notebookSessionId !== null || context.agentSessionIds.length > 0;
   }
 
-  /** Throws `environment_in_use` while sessions are attached, `environment_closed` when it already is. */
+  /**
+   * Closes an environment. Throws `environment_in_use` while sessions are attached, and `environment_closed` when it is already
+   * closed.
+   */
   close(workspaceId: WorkspaceId, environmentId: string): Environment {
     this.actors.ask({ workspaceId, id: environmentId }, { type: 'close' });
     this.#store.write((tx) => tx.remove(openEnvironments, workspaceId, environmentId));

@@ -8,7 +8,7 @@ const MAX_ESCAPED_BYTES = 6;
 /** The most characters of one piece of text: 768 KiB as JSON. */
 export const MAX_PIECE_CHARS = 128 * 1024;
 /**
- * `isShortJson` charges this many characters for each value; the JSON of a value has at least one.
+ * The characters that `isShortJson` charges for each value. The JSON of a value has at least one character.
  */
 const CHARGED_CHARS = 8;
 

@@ -1,6 +1,6 @@
-/** How long the stream of a session without followers is kept for those who come back. */
+/** How long the stream of a session without followers is kept for followers that come back. */
 const KEPT_MS = 5 * 60_000;
-/** The memory that kept streams of one kind of session may take in a process. The oldest are dropped beyond it. */
+/** The memory that kept streams of one kind of session may take in a process. Beyond this, the oldest streams are dropped. */
 const MAX_KEPT_BYTES = 16 * 2 ** 20;
 /** The approximate memory of a stream in addition to its events. */
 const STREAM_BYTES = 4096;
@@ -10,7 +10,10 @@ interface KeptStream {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Decides which streams without followers stay in memory: each for five minutes, and all of them within a number of bytes. */
+/**
+ * Decides which streams without followers stay in memory. Each stream stays for five minutes, as long as all together fit into a
+ * number of bytes.
+ */
 export class KeptStreams {
   readonly #dropped: (key: string) => void;
   readonly #maxBytes: number;
@@ -18,7 +21,7 @@ export class KeptStreams {
   readonly #kept = new Map<string, KeptStream>();
   #bytes = 0;
 
-  /** `dropped` is called when a stream is not kept any more, because its time is over or there are too many. */
+  /** `dropped` is called when a stream is no longer kept, because its time is over or the kept streams take too many bytes. */
   constructor(dropped: (key: string) => void, maxBytes = MAX_KEPT_BYTES) {
     this.#dropped = dropped;
     this.#maxBytes = maxBytes;
@@ -41,7 +44,7 @@ export class KeptStreams {
     }
   }
 
-  /** Keeps a stream no longer. `dropped` is not called. */
+  /** Stops keeping a stream, without calling `dropped`. */
   delete(key: string): void {
     const kept = this.#kept.get(key);
     if (kept === undefined) return;

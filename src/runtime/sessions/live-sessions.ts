@@ -29,13 +29,12 @@ interface ParkedStream {
 }
 
 /**
- * The sessions of one kind that are in memory. Any other session is loaded from its stored state on use. The stream of
- * a session stays while it has followers, whether the session is in memory or not: followers do not wake a sleeping
- * session, and they see it wake. A stream without followers may be kept for a while, so that a client whose connection was cut
- * gets the events that it missed.
+ * The sessions of one kind that are in memory. Any other session is loaded from its stored state on use. The stream of a session
+ * stays while it has followers, whether the session is in memory or not. Followers do not wake a sleeping session, but see it
+ * wake. A stream without followers may be kept for a while, so that a client whose connection was cut gets the missed events.
  *
- * Only the worker in which a session is at home loads it or makes its stream: elsewhere it would show an old state, and
- * report no changes. Asking for it in another worker is a bug, and throws.
+ * Only the home of a session loads the session or makes its stream. In another worker, the session would show an old state and
+ * report no changes, so a request for it there is a bug and throws.
  */
 export abstract class LiveSessions<Live extends LiveSession> {
   readonly #makeStream: StreamMaker;
@@ -53,14 +52,14 @@ export abstract class LiveSessions<Live extends LiveSession> {
   protected abstract load(session: ActorId, stream: SessionStream): Live;
 
   /**
-   * Returns the object that replaces a closed session in memory; undefined when nothing replaces it. Here there is none, because the
-   * stream of the session has ended.
+   * Returns the object that replaces a closed session in memory; undefined when nothing replaces it. In this class nothing does,
+   * because the stream of the session has ended.
    */
   protected succeed(_closed: Live, _newStream: () => SessionStream): Live | undefined {
     return undefined;
   }
 
-  /** Returns a session that is not closed; loads it when it is not in memory. */
+  /** Returns a session that is not closed. If the session is not in memory, it is loaded. */
   of(session: ActorId): Live {
     const known = this.peek(session);
     if (known !== undefined) return known;
@@ -75,7 +74,7 @@ export abstract class LiveSessions<Live extends LiveSession> {
   }
 
   /**
-   * Returns the stream of a session, if the session is in memory, somebody follows the stream, or it is kept.
+   * Returns the stream of a session if the session is in memory, the stream has followers, or the stream is kept.
    */
   streamOf(session: ActorId): SessionStream | undefined {
     const key = keyOf(session);
@@ -107,7 +106,7 @@ export abstract class LiveSessions<Live extends LiveSession> {
     if (live.stream.subscriberCount > 0) this.#park(session, live.stream);
   }
 
-  /** Takes a session out of memory that nobody uses. Its stream is kept for a while if it has events. */
+  /** Takes an unused session out of memory. If its stream has events, the stream is kept for a while. */
   protected rest(session: ActorId): void {
     const live = this.peek(session);
     this.forget(session);
@@ -119,8 +118,8 @@ export abstract class LiveSessions<Live extends LiveSession> {
   }
 
   /**
-   * Removes from memory the sessions that now belong to another worker, and streams without followers. That worker changes their
-   * stored state and makes their events.
+   * Removes sessions that now belong to another worker from memory, with their streams if nobody follows them. The other worker
+   * changes their stored state and makes their events.
    */
   leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void {
     for (const { workspaceId, sessionId } of [...this.#live.values()])

@@ -1,4 +1,4 @@
-/** The parts of a process that every plane stands on. They are opened first, and outlive each plane. */
+/** The parts of a process that every plane uses. They are opened before any plane, and outlive all planes. */
 
 import type { Config } from '#src/base/config/config.ts';
 import type { Log } from '#src/base/log/log.ts';
@@ -12,7 +12,7 @@ import type { RunDeletion } from '../runs/run-deletion.ts';
 import type { RunRepository } from '../runs/run-repository.ts';
 import type { Environments } from './environments.ts';
 
-/** A plane, such as notebooks or agents, gets this instead of a copy of each part among its options. */
+/** The context of a plane such as notebooks or agents, in place of one option for each part. */
 export interface PlaneContext {
   readonly config: Config;
   readonly log: Log;
@@ -25,7 +25,7 @@ export interface PlaneContext {
   readonly removals: Removals;
 }
 
-/** The context of notebooks and of agents: the sessions of both are in environments and carry out runs. */
+/** The context of notebooks and of agents. The sessions of both are in environments and carry out runs. */
 export interface RunPlaneContext extends PlaneContext {
   readonly runs: RunRepository;
   readonly runDeletion: RunDeletion;

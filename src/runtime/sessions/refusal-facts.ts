@@ -1,6 +1,5 @@
 /**
- * The people that refusals of sessions name: the user whose work keeps a session busy, and the user
- * who closed a session.
+ * The people whom refusals of sessions name: the user whose work keeps a session busy, and the user who closed a session.
  */
 import type { Closer } from '#machines/any-session.ts';
 import type { RefusalFacts } from '../actors/actor-definition.ts';
@@ -10,7 +9,7 @@ export interface Occupation {
   readonly kind: 'run' | 'code' | 'check' | 'element';
   /** The run; undefined for work that has no record. */
   readonly runId: string | undefined;
-  /** The user who asked for it; undefined when it is not known. */
+  /** The user who asked for the work; undefined when the user is not known. */
   readonly by: string | undefined;
 }
 

@@ -30,14 +30,14 @@ export interface SessionPlaneOptions<Live extends LiveSession> {
 /** The parameters of a request for an event stream. */
 export interface StreamRequest {
   readonly lastEventId: string;
-  /** Whether the subscriber only observes: nothing is woken, loaded or kept in memory for it. */
+  /** Whether the subscriber only observes: no session is woken, loaded or kept in memory for the subscriber. */
   readonly observe: boolean;
 }
 
 /**
- * The common part of notebook sessions and agent sessions: their actors' notices and the statuses of their runs become
- * events of their streams, they are followed, and they are suspended when the server ends. The work of a session is in
- * the plane of its kind.
+ * The common part of notebook sessions and agent sessions. Notices of their actors and statuses of their runs become events of
+ * their streams. Sessions are followed, and are suspended when the server ends. The work of a session is in the plane of its
+ * kind.
  */
 export class SessionPlane<Live extends LiveSession> {
   readonly #runs: RunRepository;
@@ -88,8 +88,7 @@ export class SessionPlane<Live extends LiveSession> {
   }
 
   /**
-   * Removes the sessions from memory that another worker decides about from now on. None of them is
-   * working.
+   * Removes sessions from memory about which another worker decides from now on. None of these sessions is working.
    */
   leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void {
     this.#options.live.leaveTo(isElsewhere);
