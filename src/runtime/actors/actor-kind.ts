@@ -60,8 +60,11 @@ export class ActorKind<Machine extends AnyStateMachine> {
   /** See `LiveActor.isPassing`. */
   readonly #isPassing: boolean;
   readonly #initialStates: InitialStates<Machine>;
-  /** The event of the last transition. The subscriber of its actor is called directly after the transition. */
-  #lastEvent = '';
+  /**
+   * The event of the last transition of each actor. An actor's notices are heard between its transition and its subscriber, and may
+   * make another actor move.
+   */
+  readonly #lastEvents = new WeakMap<AnyActorRef, string>();
   readonly inspector: ActorInspector<Machine>;
   /** The name of this process in stored actors; undefined in a server of one process. */
   readonly owner: string | undefined;
@@ -313,7 +316,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   #moved(actor: OwnActor<Machine>, value: unknown): void {
     this.#transitions.add();
     this.#live.noteMove(actor);
-    const event = this.#lastEvent;
+    const event = this.#lastEvents.get(actor.ref) ?? '';
     const from = actor.trail.move(event, value);
     const { watch } = this.#live;
     if (watch.isWatched) watch.tell({ type: 'moved', actor, event, from });
@@ -326,7 +329,7 @@ export class ActorKind<Machine extends AnyStateMachine> {
   #noting<Chart extends Machine>(machine: Chart): Chart {
     const transition: AnyStateMachine['transition'] = (snapshot, event, scope) => {
       const after = machine.transition(snapshot, event, scope);
-      this.#lastEvent = event.type;
+      this.#lastEvents.set(scope.self, event.type);
       return after;
     };
     return Object.create(machine, { transition: { value: transition } });

@@ -28,6 +28,17 @@ test('the trail of an actor shows the state after each event, and refusals with 
   assert.doesNotMatch(JSON.stringify(runtime.detail('box', box('a'))), /secret/);
 });
 
+test('a trail shows the own event of an actor whose change makes another actor of its kind move at once', async (t) => {
+  const { runtime, actors } = startBoxes(t, (await temporaryStore(t)).store);
+  for (const id of ['a', 'b']) actors.spawn(box(id), { id });
+  actors.on((_, { type }) => {
+    if (type === 'box.filled') actors.ask(box('b'), { type: 'touch' });
+  });
+  actors.ask(box('a'), put('a hat'));
+  const events = (id: string) => runtime.detail('box', box(id))?.trail.map(({ type }) => type);
+  assert.deepEqual([events('a'), events('b')], [['put'], ['touch']]);
+});
+
 test('a trail keeps the last 32 events', async (t) => {
   const { runtime, actors } = startBoxes(t, (await temporaryStore(t)).store);
   actors.spawn(box('a'), { id: 'a' });
