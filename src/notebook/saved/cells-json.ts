@@ -1,6 +1,6 @@
 /**
- * The JSON of the cells of large notebooks. A saved cell object never changes, so its JSON stays valid as long as the
- * object lives: a live notebook of megabytes is saved with every change, and most of its cells are unchanged.
+ * The JSON of the cells of large notebooks. A live notebook of megabytes is saved with every change, but most of its cells are
+ * unchanged. A saved cell object never changes, so its JSON stays valid as long as the object lives.
  */
 
 import { atOnce } from '#src/base/async/slices.ts';
@@ -29,19 +29,19 @@ export function* jsonOfCells(cells: readonly Cell[]): Generator<undefined, Encod
   return new EncodedJson(pieces);
 }
 
-/** Returns the approximate length of the cells' JSON in bytes; the exact one if it was made before. */
+/** Returns the length of the cells' JSON in bytes: the exact length of JSON that was made before, otherwise an approximation. */
 export function jsonBytesOf(cells: readonly Cell[]): number {
   const lengthOf = (cell: Cell) =>
     known.get(cell)?.reduce((sum, { byteLength }) => sum + byteLength, 0) ?? cell.code.length;
   return cells.reduce((sum, cell) => sum + lengthOf(cell), 0);
 }
 
-/** Cells that are about to be saved, and whose JSON is made, by their ids. */
+/** Cells that are about to be saved and that have JSON, by their ids. */
 const prepared = new Map<string, Set<Cell>>();
 
 /**
- * Makes the JSON of cells that a request brings, in steps, before the notebook is saved with them. The result is disposed of after
- * that.
+ * Makes the JSON of a request's cells in steps, before the notebook is saved with these cells. The caller disposes of the result
+ * after that.
  */
 export function* preparingCells(cells: readonly Cell[]): Generator<undefined, Disposable> {
   yield* jsonOfCells(cells);
@@ -61,7 +61,7 @@ export function codeMark(cell: Cell): string {
   return isLongString(cell.code) ? `sha256:${atOnce(longCodeOf(cell)).digest}` : cell.code;
 }
 
-/** Returns `cell`, or `before` or a prepared cell when that is equal. The JSON of unchanged code is used again. */
+/** Returns `before` or a prepared cell if it equals `cell`, so that its JSON is used again. Otherwise returns `cell`. */
 export function savedAgain(cell: Cell, before: Cell | undefined): Cell {
   if (before !== undefined && isEqual(cell, before)) return before;
   for (const one of prepared.get(cell.cell_id) ?? []) if (isEqual(cell, one)) return one;
@@ -84,7 +84,7 @@ function hasEqualMembers(one: Cell['options'], other: Cell['options']): boolean 
 }
 
 function* encode(cell: Cell): Generator<undefined, readonly Uint8Array[]> {
-  if (isShortJson(cell)) return [Buffer.from(JSON.stringify(cell))]; // most are, and the writer's steps would take twice as long
+  if (isShortJson(cell)) return [Buffer.from(JSON.stringify(cell))]; // most cells are short, and for them the writer's steps would take twice as long
   if (!isLongString(cell.code)) return yield* writeJson(cell);
   const code = (yield* longCodeOf(cell)).json;
   return yield* writeJson({ ...cell, code });

@@ -62,7 +62,7 @@ const DEFAULT_OF: Readonly<Record<keyof CellConfig, unknown>> = {
   expandOutput: false,
 };
 
-/** Returns the options with `config` applied; a setting at its default is not stored. */
+/** Returns the options with `config` applied. A setting with its default value is not stored. */
 export function withConfig(
   options: Readonly<Record<string, unknown>>,
   config: CellConfig,
@@ -76,7 +76,7 @@ export function withConfig(
   return result;
 }
 
-/** The options of a cell with their defaults; members of a wrong type count as absent. */
+/** Returns the options of a cell with their defaults. A member of a wrong type counts as absent. */
 export function configOf(options: Readonly<Record<string, unknown>>): Required<CellConfig> {
   const { disabled, hide_code, column, name, expand_output } = options;
   return {

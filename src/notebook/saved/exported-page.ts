@@ -3,7 +3,7 @@
  *
  * - marimo's elements are shadow roots, which get the style sheets of the page's own origin, of marimo's CDN, and those with a certain
  *   title. So the script gives this title to all style sheets of the front end. Without it a slider has no size.
- * - If the front end cannot be loaded, the page says from where, because it would stay empty.
+ * - If the front end cannot be loaded, the page would stay empty, so it names the address of the front end.
  *
  * `assetUrl` is the address of the front end.
  */

@@ -1,4 +1,4 @@
-/** The saved outputs of a notebook that go into a file. */
+/** The saved outputs of a notebook that are written into a file. */
 
 import type { WorkspaceId } from '#src/base/ids.ts';
 import type { ConvertRequest } from '#src/confined/processes/children/convert.ts';
@@ -7,7 +7,7 @@ import type { Cell } from '#src/contract/wire/notebook.ts';
 import type { Store } from '#storage/store.ts';
 import { outputsOf, type SavedOutput } from './saved-outputs.ts';
 
-/** The limit of all outputs of a notebook together. The kernel allows half of it for a single output. */
+/** The limit of all outputs of a notebook together. The kernel allows half of this limit for one output. */
 export const RESULTS_LIMIT_BYTES = 16 * 1024 * 1024;
 
 export type Results = NonNullable<Extract<ConvertRequest, { direction: 'write' }>['results']>;

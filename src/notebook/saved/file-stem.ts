@@ -16,7 +16,7 @@ export function fileStem(title: string | null): string | undefined {
   return /^(con|prn|aux|nul|com\d|lpt\d)$/i.test(stem) ? `${stem}_` : stem;
 }
 
-/** File systems count bytes. */
+/** Returns the beginning of a text, limited in bytes, because file systems count bytes. */
 function cut(text: string): string {
   let end = 0;
   let bytes = 0;

@@ -1,6 +1,6 @@
 /**
- * Notebooks that are being created. Large ones are written in slices, and lists page by id: if a notebook were stored after another
- * notebook with a greater id, a reader that already has the page with the other notebook would miss it.
+ * Notebooks that are being created. Large notebooks are written in slices, and lists are in the order of ids. If a notebook were
+ * stored after another one with a greater id, a reader that has already read that page would miss the notebook.
  */
 
 import { atOnce, inSlices } from '#src/base/async/slices.ts';
@@ -9,8 +9,8 @@ import type { NotebookDocument } from './document.ts';
 import { type EncodedNotebook, encodeNotebook } from './notebook-encoding.ts';
 
 /**
- * How often a large notebook is encoded again with another id because other notebooks were created
- * in between. After that it is written at once.
+ * How often a large notebook is encoded with another id because other notebooks were created meanwhile. After that, the notebook
+ * is written at once.
  */
 const MAX_TRIES = 3;
 
@@ -18,8 +18,8 @@ export class NewNotebooks {
   readonly #inSlices = new Set<{ workspaceId: WorkspaceId; id: string; isOvertaken: boolean }>();
 
   /**
-   * Encodes the result of `make`, which has a new id each time, and calls `put`. At that time no
-   * notebook of the workspace with a greater id has been stored.
+   * Encodes the result of `make`, which has a new id each time, and calls `put`. When `put` is called, the workspace has no
+   * notebook with a greater id.
    */
   async create(
     workspaceId: WorkspaceId,

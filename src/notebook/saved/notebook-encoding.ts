@@ -1,4 +1,7 @@
-/** The stored and served forms of a notebook: its JSON, its record, and its entry in lists. Large ones take slices. */
+/**
+ * The stored and served forms of a notebook: its JSON, its record, and its entry in lists. The forms of a large notebook are made
+ * in slices.
+ */
 
 import { MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
 import type { WorkspaceId } from '#src/base/ids.ts';
@@ -18,7 +21,7 @@ import { type NotebookDocument, titleOf } from './document.ts';
 
 const NO_BYTES = new Uint8Array();
 
-/** A notebook, and how it is stored and served. */
+/** A notebook with its stored and served forms. */
 export interface EncodedNotebook {
   readonly document: NotebookDocument;
   readonly versionSince: number;
@@ -63,8 +66,8 @@ export function* decodeNotebook(json: Uint8Array): Generator<undefined, Notebook
 }
 
 /**
- * Returns the result of `decodeNotebook`. For a large notebook it also makes the JSON of its cells, because most will
- * be saved unchanged.
+ * Returns the result of `decodeNotebook`. For a large notebook, also makes the JSON of its cells, because most cells will be
+ * saved unchanged.
  */
 export function* decodePrepared(json: Uint8Array): Generator<undefined, NotebookDocument> {
   const document = yield* decodeNotebook(json);

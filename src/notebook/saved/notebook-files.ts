@@ -1,6 +1,6 @@
 /**
- * Notebook files: a saved notebook made from one, or written as one. A converter reads and writes; this decides its
- * input and the meaning of its failures for the caller.
+ * Imports notebook files as saved notebooks, and exports saved notebooks as files. A converter reads and writes the files. This
+ * module decides the converter's input, and translates its failures for the caller.
  */
 
 import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
@@ -30,7 +30,7 @@ export type ReadableFormat = 'py' | 'ipynb' | 'md';
 export type WritableFormat = ReadableFormat | 'html';
 
 export interface Converter {
-  /** Whether a conversion can begin now. */
+  /** Returns whether a conversion can begin now. */
   isUp(): boolean;
   /** Never rejects. */
   convert(request: ConvertRequest, workspaceId: WorkspaceId): Promise<ConvertResult>;
@@ -44,8 +44,7 @@ export interface NotebookText {
   readonly title?: string | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   /**
-   * Whether packages that the cells of a Jupyter notebook ask pip for become the notebook's
-   * dependencies.
+   * Whether packages that cells of a Jupyter notebook install with pip become dependencies of the notebook.
    */
   readonly install?: boolean | undefined;
 }
@@ -59,14 +58,14 @@ export interface ImportOutcome {
 
 /** A notebook file that becomes a new notebook. */
 export interface NewNotebookText extends NotebookText {
-  /** The notebook whose datasources, variables, metadata and secrets the new one gets. */
+  /** The notebook whose datasources, variables, metadata and secrets the new notebook gets. */
   readonly settingsFrom?: string | undefined;
 }
 
 /** Gives a notebook the secrets of another one. */
 export type CopySecrets = (tx: Transaction, workspaceId: WorkspaceId, from: string, to: string) => void;
 
-/** A notebook, in the state of the caller's last read. */
+/** A notebook to replace, and the state of the caller's last read. */
 export interface ReplacedNotebook {
   readonly notebookId: string;
   readonly expectedUpdatedAt: string;
@@ -79,7 +78,7 @@ export interface NotebookFile {
 
 export interface ExportRequest {
   readonly format: WritableFormat;
-  /** The address of a page's front end; without it, a public one. */
+  /** The address from which a page loads its front end; undefined means a public address. */
   readonly assetUrl: string | undefined;
   /** Whether an HTML page has the code of the cells; true by default. */
   readonly includeCode?: boolean;
@@ -101,13 +100,13 @@ export interface Snippets {
 
 /** The limits of the schema of a notebook. */
 const MAX_CELLS = 10_000;
-/** The processes of one worker that read or write a file, or check the syntax of long code. */
+/** The most processes of one worker that read or write files or check the syntax of long code. */
 const PARSERS = { width: 4, widthOfKey: 2, queueOfKey: 16 };
-/** Whole exports. One that waits holds nothing but its request. */
+/** The most exports at once. A waiting export holds only its request. */
 const EXPORTS = { width: 4, widthOfKey: 2, queueOfKey: 64 };
 const MAX_MESSAGE_CHARS = 500;
 
-/** Returns the places for processes that parse users' input. Workspaces that wait for one take turns. */
+/** Returns the places for processes that parse users' input. Workspaces that wait for a place take turns. */
 export function parserPlaces(): FairSemaphore {
   return new FairSemaphore(PARSERS);
 }
@@ -124,7 +123,7 @@ export class NotebookFiles {
   readonly #copySecrets: CopySecrets;
   readonly #converter: Converter;
   readonly #places: FairSemaphore;
-  /** The places of whole exports: one that waits for a process must not hold its notebook and outputs meanwhile. */
+  /** The places of whole exports, because an export that waits for a process must not hold its notebook and outputs. */
   readonly #exports = new FairSemaphore(EXPORTS);
   readonly #readFile: ReadWorkspaceFile;
   #snippets: Promise<Snippets> | undefined;
@@ -146,8 +145,8 @@ export class NotebookFiles {
   }
 
   /**
-   * A new notebook from the text of a file. Throws `unreadable_notebook`, which says where the file is broken, and `not_found` when
-   * the notebook of `settingsFrom` is missing.
+   * Creates a notebook from the text of a file. Rejects with `unreadable_notebook`, which says where the file is broken, and with
+   * `not_found` when the notebook of `settingsFrom` is missing.
    */
   async import(
     workspaceId: WorkspaceId,
@@ -191,8 +190,8 @@ export class NotebookFiles {
   }
 
   /**
-   * Replaces the cells of a notebook by those of a file, and resolves with the notebook in the form that the API returns. Throws
-   * the errors of `import` and of changing a notebook.
+   * Replaces the cells of a notebook by the cells of a file, and resolves with the notebook in the form that the API returns.
+   * Rejects with the errors of `import` and of changing a notebook.
    */
   async replace(
     workspaceId: WorkspaceId,
@@ -267,7 +266,7 @@ export class NotebookFiles {
 
   /** Resolves with the snippets of marimo's package. Rejects with `unavailable`. */
   snippets(workspaceId: WorkspaceId): Promise<Snippets> {
-    // They are files of an installed package, so the answer to the first reader is everybody's.
+    // The snippets are files of an installed package, so all readers share the answer to the first one.
     this.#snippets ??= this.#readSnippets(workspaceId).catch((error: unknown) => {
       this.#snippets = undefined;
       throw error;
@@ -314,7 +313,7 @@ function pipWarnings(pip: PipRequirements | null, isInstalled: boolean): ImportW
   ];
 }
 
-/** A conversion that broke off while its host went down is not the file's fault. */
+/** Returns whether a conversion failed because its host ended, and not because of the file. */
 function isOfHost({ code }: ConversionFailure, converter: Converter): boolean {
   return code === 'kernel_host_failed' || (code === 'conversion_failed' && !converter.isUp());
 }

@@ -1,7 +1,7 @@
 /**
- * Secret environment variables of notebooks. Their values are sealed, and opened only to start a
- * kernel. They never appear in an answer, event, file or log. A notebook that is made with the
- * settings of another one gets that one's secrets.
+ * Secret environment variables of notebooks. Their values are sealed, and are opened only to start a kernel. The values never
+ * appear in an answer, event, file or log. A notebook that is made with the settings of another notebook gets the secrets of that
+ * notebook.
  */
 
 import { notFound } from '#src/base/errors/errors.ts';
@@ -49,8 +49,8 @@ export class NotebookSecrets {
   }
 
   /**
-   * Stores a secret in place of the one with this name; the next kernel of the notebook has it. Throws `not_found`, and
-   * `quota_exceeded` when the notebook has as many as it may.
+   * Stores a secret, in place of an earlier secret with the same name. The next kernel of the notebook has the new value. Throws
+   * `not_found`, and `quota_exceeded` when the notebook has `MAX_SECRETS`.
    */
   set(
     workspaceId: WorkspaceId,
@@ -83,8 +83,7 @@ export class NotebookSecrets {
   }
 
   /**
-   * Returns the values by name, which may only be used for the environment of a kernel. Throws
-   * `UnsealError`.
+   * Returns the values of the secrets by name. They may only be used for the environment of a kernel. Throws `UnsealError`.
    */
   open(workspaceId: WorkspaceId, notebookId: string): Record<string, string> {
     const names = Object.keys(this.#stored(workspaceId, notebookId));

@@ -1,7 +1,7 @@
 /**
- * Earlier versions of saved notebooks, so that no change loses another person's work. The state that a change replaces is stored in
- * the commit of the change, unless the same author made it within the last minutes: then both are one version, and the change costs
- * nothing more.
+ * Earlier versions of saved notebooks, so that no change loses another person's work. The commit of a change also stores the
+ * replaced state. If the same author made the replaced state within the last minutes, both states are one version, and nothing
+ * more is stored.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { WorkspaceId } from '#src/base/ids.ts';
@@ -20,11 +20,10 @@ import { type NotebookDocument, titleOf } from './document.ts';
 
 /** The author of a change, and its kind. */
 export interface ChangeOrigin {
-  /** The user; undefined when it is not known. */
+  /** The user; undefined when not known. */
   readonly by: string | undefined;
   /**
-   * Whether the earlier state becomes a version in any case, because a file or an earlier version
-   * replaces the whole notebook.
+   * Whether a file or an earlier version replaces the whole notebook. The earlier state then always becomes a version.
    */
   readonly isReplacement?: boolean;
 }
@@ -32,7 +31,7 @@ export interface ChangeOrigin {
 /** A state that a change replaces. */
 export interface ReplacedState {
   readonly document: NotebookDocument;
-  /** The time when its version began; undefined in notebooks of releases without versions. */
+  /** The time when the version of this state began; undefined in notebooks of releases without versions. */
   readonly versionSince: number | undefined;
 }
 
@@ -129,7 +128,7 @@ export function earlierVersions(
     }));
 }
 
-/** Removes some versions of a deleted notebook, in one commit. Returns whether none was left. */
+/** Removes some versions of a deleted notebook, in one commit. Returns whether no versions were left. */
 export function removeSomeVersions(
   store: Store,
   workspaceId: WorkspaceId,

@@ -1,6 +1,6 @@
 /**
- * The files in the folder `public` beside a notebook, to which its outputs refer by relative addresses. An exported HTML page has them in
- * itself, as marimo's exports do, because it is opened elsewhere.
+ * The files in the folder `public` beside a notebook, to which outputs refer by relative addresses. An exported HTML page is
+ * opened elsewhere, so it contains these files, like marimo's exports.
  */
 
 import { inSlices } from '#src/base/async/slices.ts';
@@ -8,26 +8,26 @@ import type { WorkspaceId } from '#src/base/ids.ts';
 import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import type { Results } from './file-results.ts';
 
-/** The folder, beside the notebook. */
+/** The name of the folder beside the notebook. */
 export const PUBLIC_FOLDER = 'public';
-/** The largest file that a page has in itself: marimo's own limit. */
+/** The largest file that a page contains: marimo's own limit. */
 const MAX_FILE_BYTES = 10 * 1024 * 1024;
 /** The limit of all files of a page together. */
 const MAX_ALL_BYTES = 16 * 1024 * 1024;
-/** The limit of their text in the page, where a file stands as often as outputs refer to it. */
+/** The limit of the inserted text, in which a file is repeated for each reference. */
 const MAX_INSERTED_CHARS = 1.5 * MAX_ALL_BYTES;
 const MAX_FILES = 100;
 const HTML_TYPES: ReadonlySet<string> = new Set(['text/html', 'text/markdown']);
-/** A reference to a public file, without the characters that end one. */
+/** The beginning of a reference to a public file. */
 const PUBLIC = String.raw`(?:\.?\/)?public\/`;
 /** Matches an attribute with one reference. Quotes in text are escaped in HTML, so text does not match. */
 const REFERENCE = new RegExp(String.raw`(\ssrc=)(["'])(${PUBLIC}[^"'<>]{1,1024})\2`, 'g');
 /**
- * Matches an attribute with a list of pictures or with styles, and a style sheet. Each part ends before the next quote or the next `<`, so
- * each character is looked at once.
+ * Matches an attribute with a list of pictures or with styles, and a style sheet. Each part ends before the next quote or the
+ * next `<`, so each character is examined once.
  */
 const PLACES = /\s(?:(?:image)?srcset|style)=(?:"[^"<]*"|'[^'<]*')|<style\b[^<>]*>[^<]*/gi;
-/** Matches the references in such a list, each of which begins the list or follows a comma. */
+/** Matches the references in a list of pictures. Each reference begins the list or follows a comma. */
 const IN_LIST = new RegExp(String.raw`((?:=["']|,\s|\d[wx],)\s*)()(${PUBLIC}[^"'<>\s,]{1,1024})`, 'g');
 /** Matches the references in styles. Quotes in an attribute may be escaped. */
 const IN_STYLE = new RegExp(
@@ -40,10 +40,10 @@ export interface PublicFile {
   readonly type: string;
 }
 
-/** Resolves with a file of a workspace; undefined when there is none, it cannot be read, or it has more than `maxBytes`. */
+/** Resolves with a file of a workspace; undefined when the file is missing, cannot be read, or has more than `maxBytes`. */
 export type ReadPublicFile = (path: string, maxBytes: number) => Promise<PublicFile | undefined>;
 
-/** Resolves with outputs that have the public files to which they refer in themselves. References to other files stay. */
+/** Resolves with outputs that contain the public files to which they refer. References to other files stay unchanged. */
 export async function withPublicFiles(
   results: Results,
   workspaceId: WorkspaceId,
@@ -90,7 +90,7 @@ function* replaced(results: Results, addresses: ReadonlyMap<string, string>): Ge
   return Object.fromEntries(entries);
 }
 
-/** Returns HTML with other addresses in place of references to public files: those that `addressOf` returns. */
+/** Returns HTML in which addresses from `addressOf` replace references to public files. */
 export function withReferences(html: string, addressOf: (reference: string) => string | undefined): string {
   const replace = (whole: string, _before: string, _quote: string, reference: string) => {
     const address = addressOf(reference);
@@ -110,7 +110,7 @@ function htmlOf(output: unknown): string | undefined {
   return isHtml && data.includes(`${PUBLIC_FOLDER}/`) ? data : undefined;
 }
 
-/** Resolves with the `data:` addresses of the files that are there, by their references. */
+/** Resolves with the `data:` addresses of the existing files, by their references. */
 async function dataAddresses(
   references: ReadonlySet<string>,
   read: ReadPublicFile,

@@ -1,4 +1,4 @@
-/** Saved notebooks: created, read, listed, changed in parts, deleted. A port refuses changes while a session is open. */
+/** Creates, reads, lists, changes and deletes saved notebooks. A port refuses changes while a session is open. */
 
 import { FairSemaphore } from '#src/base/async/fair-semaphore.ts';
 import { atOnce, inSlices, MAX_SIZE_AT_ONCE } from '#src/base/async/slices.ts';
@@ -44,13 +44,13 @@ import {
 } from './notebook-versions.ts';
 import { titleFilter } from './title-filter.ts';
 
-/** The filters of a list of notebooks. Absent members filter nothing. */
+/** The filters of a list of notebooks. An absent member does not filter. */
 export type NotebookQuery = PageRequest & NotebookFilters;
 
 /** Throws `session_open` while a session is open on the notebook, whether it is in memory or not. */
 export type RefuseWhileOpen = (workspaceId: WorkspaceId, notebookId: string) => void;
 
-/** Returns whether all of some code parses. Returns no promise when that is known. */
+/** Returns whether all texts of code parse. Returns a promise only if the answer is not known yet. */
 export type AllParse = (codes: readonly string[], workspaceId: WorkspaceId) => boolean | Promise<boolean>;
 
 export interface ServedNotebook {
@@ -78,12 +78,12 @@ export interface NotebookChangeOptions extends ChangeOrigin {
 
 /** A live session's change of its document. */
 export interface LiveChange {
-  /** The earlier state, which is the saved one. */
+  /** The earlier state, which is the saved state. */
   readonly before: NotebookDocument;
   /** When the version of the earlier state began; undefined when the session has not saved it, and the record has to be asked. */
   readonly versionSince: number | undefined;
   readonly after: NotebookDocument;
-  /** The author; undefined when it is not known. */
+  /** The author; undefined when not known. */
   readonly by: string | undefined;
 }
 
@@ -103,7 +103,10 @@ interface RequestedChange {
   readonly checkState: StateCheck<string>;
 }
 
-/** The most large notebooks that are changed at once. Each is in memory several times meanwhile, however small the request is. */
+/**
+ * The most large notebooks that are changed at once. During the change, a notebook is in memory several times, however small the
+ * request is.
+ */
 const LARGE_CHANGES = { width: 4, widthOfKey: 2, queueOfKey: 64 };
 /** The most versions that are restored at once. Each whole version is in memory while its code is checked. */
 const RESTORATIONS = { width: 4, widthOfKey: 1, queueOfKey: 8 };
@@ -161,9 +164,8 @@ export class SavedNotebooks {
   }
 
   /**
-   * Returns a function that reads a notebook and returns the result of `show`; it throws
-   * `not_found`. Results for small notebooks are kept until the notebook changes, so they must
-   * depend on nothing else.
+   * Returns a function that reads a notebook and returns the result of `show`. The function throws `not_found`. Results for small
+   * notebooks are kept until the notebook changes, so a result must depend only on its notebook.
    */
   createReader<V extends object>(
     show: (notebook: ServedNotebook, notebookId: string) => V,
@@ -196,8 +198,8 @@ export class SavedNotebooks {
   }
 
   /**
-   * Parses a large notebook in slices for `read`, which has it for a second after the promise has resolved. Returns undefined
-   * when there is nothing to wait for.
+   * Parses a large notebook in slices for `read`, for which the result is kept for a second after the promise has resolved.
+   * Returns undefined when there is nothing to wait for.
    */
   prepare(workspaceId: WorkspaceId, notebookId: string): Promise<void> | undefined {
     const record = this.#store.get(notebookRecords, workspaceId, notebookId);
@@ -242,15 +244,14 @@ export class SavedNotebooks {
     });
   }
 
-  /** Returns the title of a notebook; null when it has none, or is deleted. */
+  /** Returns the title of a notebook; null when the notebook has no title or is deleted. */
   title(workspaceId: WorkspaceId, notebookId: string): string | null {
     return this.#store.get(notebookSummaries, workspaceId, notebookId)?.title ?? null;
   }
 
   /**
-   * Replaces the given parts, if the notebook is still the one that was read and no session is open
-   * on it. While a session is open, it owns the document. The earlier state becomes a version, as
-   * `notebook-versions.ts` says.
+   * Replaces the given parts, if the notebook is unchanged since the caller's read and no session is open on it. An open session
+   * owns the document. The earlier state becomes a version, as `notebook-versions.ts` says.
    */
   async patch(
     workspaceId: WorkspaceId,
@@ -266,7 +267,7 @@ export class SavedNotebooks {
     );
   }
 
-  /** Changes a small notebook. Returns undefined for a large one, of which nothing is kept. */
+  /** Changes a small notebook. Returns undefined for a large notebook, of which nothing is kept in memory. */
   #changeAtOnce(
     workspaceId: WorkspaceId,
     notebookId: string,
@@ -308,7 +309,7 @@ export class SavedNotebooks {
     if (!isSameInstant(updatedAt, expectedUpdatedAt)) throw staleUpdate(updatedAt);
   }
 
-  /** Returns the present version of a notebook, and then the earlier ones, newest first. Throws `not_found`. */
+  /** Returns the present version of a notebook and then the earlier versions, newest first. Throws `not_found`. */
   versions(workspaceId: WorkspaceId, notebookId: string): NotebookVersion[] {
     const record = this.#store.get(notebookSummaries, workspaceId, notebookId);
     if (record === undefined) throw notFound();
@@ -381,8 +382,7 @@ export class SavedNotebooks {
   }
 
   /**
-   * Returns when the notebook last changed, from the small part of its record; undefined when it is
-   * deleted.
+   * Returns the time of the notebook's last change, from the small part of its record; undefined when the notebook is deleted.
    */
   #updatedAt(workspaceId: WorkspaceId, notebookId: string): string | undefined {
     return this.#timesOf(workspaceId, notebookId)?.updatedAt;
@@ -411,7 +411,7 @@ export class SavedNotebooks {
   }
 }
 
-/** Long enough for a decision that has to wait for its turn among several workers. */
+/** How long a parsed notebook is kept: long enough for a decision that waits for its turn among several workers. */
 const PREPARED_MS = 1000;
 
 function isSmall(fields: NotebookFields): boolean {
@@ -430,7 +430,7 @@ function newDocument(
   createdBy: string | undefined,
 ): NotebookDocument {
   const id = newId<NotebookId>('notebook');
-  const now = timestamp(timeOfId(id)); // taken from the id, so that notebooks have one order by id and by time
+  const now = timestamp(timeOfId(id)); // the time of the id, so that the orders by id and by time are the same
   return {
     id,
     ...(createdBy === undefined ? {} : { createdBy }),
@@ -445,8 +445,7 @@ function newDocument(
 }
 
 /**
- * Returns the notebook in the state after its author's last change. If the author is unknown, the
- * member is left out.
+ * Returns the notebook with the author of its last change. If the author is unknown, the member is left out.
  */
 function authored(
   { updatedBy: _, ...document }: NotebookDocument,
@@ -492,7 +491,7 @@ function* changed(
   const isOther = beginsVersion(replaced, origin, nowMs) && differs(current, document);
   const version = isOther ? yield* encodeVersion(current, before.json, updatedAt) : undefined;
   const versionSince = isOther ? nowMs : (before.versionSince ?? nowMs);
-  // Equal content keeps its author, so that it is not counted among the next author's version.
+  // If the content is equal, the author stays, so that the state does not become a part of the next author's version.
   const author = isOther ? origin.by : current.updatedBy;
   return { notebook: yield* encodeNotebook(authored(document, author, updatedAt), versionSince), version };
 }

@@ -1,6 +1,6 @@
 /**
- * The last outputs of a notebook's cells. They are stored apart from the notebook. A large output
- * is a blob, which it shares with the asset of its run.
+ * The last outputs of a notebook's cells, which are stored apart from the notebook. A large output is a blob, which the asset of
+ * its run shares.
  */
 
 import type { WorkspaceId } from '#src/base/ids.ts';
@@ -20,9 +20,12 @@ import { codeMark } from './cells-json.ts';
 import type { NotebookDocument } from './document.ts';
 
 const MAX_OUTPUTS_AT_ONCE = 100;
-/** The state of all widgets is saved like the output of a cell with this id. No cell has it, because of the control character. */
+/**
+ * The state of all widgets is saved like the output of a cell with this id. No cell can have this id, because of the control
+ * character.
+ */
 const WIDGETS = '\u0001widgets';
-/** The mark of long code that the notebook no longer has: no code has it. */
+/** The mark of long code that the notebook no longer has. No present code has this mark. */
 const OTHER_CODE = 'sha256:';
 
 /** The output of a cell, and the mark of the code that produced it. */
@@ -37,11 +40,14 @@ interface OpenCells {
   readonly workspaceId: WorkspaceId;
   readonly sessionId: string;
   readonly view: NotebookView;
-  /** The document to save: it has the code of the view. */
+  /** The document to save, which has the code of the view. */
   readonly document: NotebookDocument;
 }
 
-/** Saves the last outputs of the cells that ran, so that they show when the notebook is opened again. Not on a full disk. */
+/**
+ * Saves the last outputs of the cells that ran, so that they are shown when the notebook is opened again. On a full disk, nothing
+ * is saved.
+ */
 export function keepOutputs(
   store: Store,
   { workspaceId, sessionId, view, document }: OpenCells,
@@ -105,7 +111,7 @@ function putOutput(
   release(tx, before, key[0], key[1]);
 }
 
-/** Removes the saved output of a cell. A damaged record does not name its blobs, so those stay. */
+/** Removes the saved output of a cell. If the record is damaged, its blobs are not known and stay. */
 export function removeOutput(tx: Transaction, ...key: OutputKey): void {
   const before = unlessDamaged(() => tx.get(cellOutputRecords, ...key));
   release(tx, before, key[0], key[1]);
@@ -148,8 +154,8 @@ function readOutput(store: Pick<Store, 'get'>, record: CellOutputRecord, ...scop
 }
 
 /**
- * Yields the saved outputs of `cells`, reading them one by one, so that the caller can stop when it
- * has enough. Outputs of other code are left out.
+ * Yields the saved outputs of `cells`, and reads them one by one, so that the caller can stop early. Outputs of other code are
+ * left out.
  */
 export function* outputsOf(
   store: Store,
@@ -165,7 +171,7 @@ export function* outputsOf(
   }
 }
 
-/** Returns the saved state of the widgets of a notebook, as its kernel has sent it; undefined when there is none or it is damaged. */
+/** Returns the saved state of the widgets of a notebook, as its kernel has sent it; undefined when the state is missing or damaged. */
 export function widgetsOf(store: Store, workspaceId: WorkspaceId, notebookId: string): string | undefined {
   const data = unlessDamaged(() => {
     const record = store.get(cellOutputRecords, workspaceId, notebookId, WIDGETS);

@@ -1,11 +1,10 @@
 /**
- * Ends sessions whose lifetime is over, or that were not used for long enough, and closes their
- * environments. A sweep each second reads only the sessions that are due. Owns a timer, which
- * `dispose` ends.
+ * Ends sessions whose lifetime is over or that were unused for too long, and closes their environments. A sweep each second reads
+ * only the sessions that are due. Owns a timer, which `dispose` ends.
  *
- * A session in memory knows its last use. When it leaves memory in order, its last use is stored
- * (`isExact`). A crash, a restart or a move to another worker loses it. Such a session is given its
- * whole time once more, because it must never end too early.
+ * A session in memory knows its last use. When it leaves memory in order, its last use is stored (`isExact`). A crash, a restart
+ * or a move to another worker loses the last use. The session then gets its whole time once more, because it must never end too
+ * early.
  */
 
 import { AppError } from '#src/base/errors/errors.ts';
@@ -20,8 +19,7 @@ import { lastUseOf } from './session-ends.ts';
 
 const SWEEP_MS = 1000;
 /**
- * How many sessions one sweep ends. Each may first need a kernel; the others are due at the next
- * sweep.
+ * How many sessions one sweep ends, because each may first need a kernel. Further sessions are due at the next sweep.
  */
 const MAX_PER_SWEEP = 20;
 /** How many places one sweep reads, including places of other workers. */
@@ -31,7 +29,7 @@ export class EndingSessions implements Disposable {
   readonly #context: NotebookContext;
   readonly #actors: NotebookSessionActors;
   readonly #timer: NodeJS.Timeout;
-  /** Sessions that could not be ended, so that each is logged once and no sweep is spent on them. */
+  /** Sessions that could not be ended. Each of them is logged once, and later sweeps skip them. */
   readonly #failed = new Set<string>();
 
   constructor(context: NotebookContext, actors: NotebookSessionActors) {
@@ -74,7 +72,7 @@ export class EndingSessions implements Disposable {
     else if (end.endingIn === undefined && this.#isOver(session, end)) this.#end(session);
   }
 
-  /** Returns whether a session must end now. If it was used recently, it is checked again later. */
+  /** Returns whether a session must end now. A session that was used recently is checked again later. */
   #isOver(session: ActorId, end: SessionEnd): boolean {
     const { liveNotebooks, ends } = this.#context;
     const actors = this.#actors;

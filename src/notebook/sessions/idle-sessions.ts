@@ -1,7 +1,6 @@
 /**
- * Puts sessions to sleep that had no command, no reader, no subscriber, no page and no work for a while; observers do
- * not count.
- * Their kernels end and they leave memory; their next use restores them. Owns a timer, which `dispose` ends.
+ * Puts sessions to sleep that had no command, no reader, no subscriber, no page and no work for a while. Observers do not count.
+ * The kernel of such a session ends, and the session leaves memory until its next use. Owns a timer, which `dispose` ends.
  */
 import type { LiveNotebook } from '../open/live-notebook.ts';
 import type { NotebookContext } from './notebook-context.ts';
@@ -38,8 +37,7 @@ export class IdleSessions implements Disposable {
     const actors = this.#actors;
     const { workspaceId, sessionId } = live;
     const session = { workspaceId, id: sessionId };
-    // A session that is not in memory has no kernel, and may be about to leave for another worker: it is not restored for the
-    // sweep.
+    // A session that is not in memory has no kernel, and may be about to move to another worker, so the sweep does not restore it.
     if (actors.peek(session)?.live === true) actors.tell(session, { type: 'hibernate', reason: 'idle' });
     // A session that starts or works does not hibernate and stays in memory.
     const peek = actors.peek(session);

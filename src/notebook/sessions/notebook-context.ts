@@ -29,7 +29,7 @@ export interface NotebookContext extends RunPlaneContext {
   readonly agents: () => NotebookAgents;
 }
 
-/** The agents of notebooks. Each notebook has one conversation at most. */
+/** The agents of notebooks. A notebook has at most one conversation. */
 export interface NotebookAgents {
   /** Returns the open conversation of a notebook; null when there is none. */
   ofNotebook(workspaceId: WorkspaceId, notebookId: string): Omit<PresentAgent, 'ownerName'> | null;

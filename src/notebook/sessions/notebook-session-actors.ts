@@ -83,7 +83,8 @@ export class SessionActors {
           faultPoint('session.released');
           if (openedAt !== null) places.close(workspaceId, notebookId, openedAt);
           ends.closed({ workspaceId, id: notebookId });
-          // A file that arrives while the session closes is removed here, or by its request once others see that the session is closed.
+          // A file that arrives while the session closes is removed here, or by its own request once the session counts as closed
+          // for others.
           const closed = Promise.resolve(store.durable()).then(() =>
             this.#forgetFiles(workspaceId, notebookId),
           );
@@ -126,8 +127,8 @@ export class SessionActors {
 }
 
 /**
- * Returns the work of a session in the form that others see. Code calls show no run, because their
- * run may belong to a private conversation.
+ * Returns the work of a session in the form that others see. A code call shows no run, because the run may belong to a private
+ * conversation.
  */
 function occupationOf({ work }: SessionContext): Occupation | undefined {
   if (work === null) return undefined;
@@ -135,7 +136,7 @@ function occupationOf({ work }: SessionContext): Occupation | undefined {
   return { kind, runId: kind === 'run' ? id : undefined, by };
 }
 
-/** Returns the header of the notebook's file, where it has one. */
+/** Returns the header of the notebook's file; undefined when the file has none. */
 function headerOf({ header }: Readonly<Record<string, unknown>>): string | undefined {
   return typeof header === 'string' ? header : undefined;
 }

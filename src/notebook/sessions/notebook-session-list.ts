@@ -15,7 +15,7 @@ import type { NotebookContext } from './notebook-context.ts';
 import type { NotebookSessionActors } from './notebook-session-actors.ts';
 import { notebookStatusOf } from './notebook-session-record.ts';
 
-/** The filters of a list of notebook sessions. Absent members filter nothing. */
+/** The filters of a list of notebook sessions. An absent member does not filter. */
 export type NotebookSessionQuery = PageRequest & NotebookSessionFilters;
 
 export class NotebookSessionList {

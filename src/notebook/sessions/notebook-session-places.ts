@@ -25,8 +25,7 @@ export class NotebookSessionPlaces {
   }
 
   /**
-   * Notes that a session is opened. `before` is the time of its previous opening; null for a new
-   * one.
+   * Records that a session is opened. `before` is the time of its previous opening; null for a new session.
    */
   open(workspaceId: WorkspaceId, id: string, at: string, before: string | null): void {
     this.#store.write((tx) => {
@@ -36,7 +35,7 @@ export class NotebookSessionPlaces {
     });
   }
 
-  /** Notes that a session that was opened at `at` is closed. */
+  /** Records that a session, which was opened at `at`, is closed. */
   close(workspaceId: WorkspaceId, id: string, at: string): void {
     this.#store.write((tx) => tx.remove(openSessionPlaces, workspaceId, placeOf(at, id)));
   }

@@ -12,10 +12,10 @@ import type { Peek } from '#src/runtime/actors/actor-definition.ts';
 import { shownStatus, type ViewCell } from '../open/view.ts';
 import { configOf } from '../saved/document.ts';
 
-/** Snapshots never change, and computing a status is the slowest part of reading one. */
+/** Statuses by snapshot. Snapshots never change, and computing the status is the slowest part of reading a session. */
 const statuses = new WeakMap<object, SessionStatus>();
 
-/** Returns when a session ends because of its `ttlS`; null when it has none. */
+/** Returns the time at which a session ends because of its `ttlS`; null without `ttlS`. */
 function expiryOf({ openedAt, lifetime }: Pick<SessionContext, 'openedAt' | 'lifetime'>): string | null {
   const { ttlS } = lifetime;
   return ttlS === null || openedAt === null ? null : timestamp(Date.parse(openedAt) + ttlS * 1000);
@@ -38,7 +38,7 @@ interface Shown {
   readonly notes: readonly string[];
 }
 
-/** Everything that a record is made from. */
+/** The parts from which a record is made. */
 export interface RecordParts {
   readonly sessionId: string;
   readonly peek: SessionPeek;
@@ -51,7 +51,7 @@ export interface RecordParts {
 export function sessionRecord({ sessionId, peek, shown, kernelFacts, url }: RecordParts): NotebookSession {
   const { view, startup, notes } = shown;
   const { context } = peek.snapshot;
-  // The next use of a lost session starts a kernel, as with a sleeping session.
+  // A lost session is shown like a sleeping session, because its next use starts a kernel.
   const wasLost = peek.isLost;
   const { ttlS, idleTimeoutS } = context.lifetime;
   const status = wasLost ? 'ready' : notebookStatusOf(peek);

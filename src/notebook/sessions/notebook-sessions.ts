@@ -1,4 +1,4 @@
-/** Notebook sessions as the API offers them: opened, read, followed, closed. Their charts accept or refuse commands. */
+/** Opens, reads, follows and closes notebook sessions for the API. The chart of a session accepts or refuses commands. */
 
 import {
   isStarting,
@@ -38,12 +38,12 @@ export interface OpenRequest {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A session in use, with the state in which it was found: awake, being woken, or closed. */
+/** A session that a request uses. It may be awake, being woken, or closed. */
 export interface SessionInUse {
   readonly session: ActorId;
   readonly isClosed: boolean;
   readonly mode: SessionMode;
-  /** The open notebook; undefined when it was not in memory. */
+  /** The open notebook; undefined when the session was not in memory. */
   readonly live: LiveNotebook | undefined;
   readonly environmentId: EnvironmentId | null;
 }
@@ -65,7 +65,7 @@ export class NotebookSessions {
   readonly #kernelFacts: () => RecordParts['kernelFacts'];
   readonly #json = new SessionJson();
 
-  /** `kernelFacts` returns facts about every kernel, shown in the session record: versions and limits. */
+  /** `kernelFacts` returns the facts about every kernel in the session record: versions and limits. */
   constructor(
     context: NotebookContext,
     { actors, plane }: SessionActors,
@@ -78,8 +78,8 @@ export class NotebookSessions {
   }
 
   /**
-   * Opens a session on a notebook in an environment; the session starts, which its stream and `record` show. Throws
-   * `not_found` with the member that names nothing, and the refusals of environment and session.
+   * Opens a session on a notebook in an environment. The stream of the session and `record` show its start. Throws `not_found`
+   * with the member that names an unknown object, and the refusals of environment and session.
    */
   open(workspaceId: WorkspaceId, { notebookId, environmentId, ...how }: OpenRequest): NotebookSession {
     const { notebooks, places, ends } = this.#context;
@@ -117,8 +117,8 @@ export class NotebookSessions {
   }
 
   /**
-   * Reads a large notebook that is not in memory, in slices. When the promise has resolved, its
-   * session can be used, or opened, at once. Returns undefined when there is nothing to wait for.
+   * Reads a large notebook that is not in memory, in slices. Once the promise has resolved, the session of the notebook can be
+   * used or opened at once. Returns undefined when there is nothing to wait for.
    */
   prepare(workspaceId: WorkspaceId, sessionId: string, isOpened = false): Promise<void> | undefined {
     const { liveNotebooks, notebooks } = this.#context;
@@ -127,7 +127,7 @@ export class NotebookSessions {
     if (liveNotebooks.peek(session) !== undefined) return undefined;
     const document = notebooks.prepare(workspaceId, sessionId);
     const peek = isOpened ? undefined : actors.peek(session);
-    // Nobody is shown the outputs of a session that stays closed.
+    // The outputs of a session that stays closed are not shown, so they are not read.
     const isClosed = peek !== undefined && notebookStatusOf(peek) === 'closed';
     const outputs = isClosed ? undefined : liveNotebooks.prepareOutputs(session);
     if (document === undefined || outputs === undefined) return document ?? outputs;
@@ -140,17 +140,17 @@ export class NotebookSessions {
     return prepared === undefined ? use() : prepared.then(use);
   }
 
-  /** Throws `not_found` unless a session was ever opened on this notebook. */
+  /** Throws `not_found` when no session was ever opened on this notebook. */
   known(workspaceId: WorkspaceId, sessionId: string): void {
     this.#peek({ workspaceId, id: sessionId });
   }
 
-  /** Returns whether the session is closed, and wakes nothing. Throws `not_found`. */
+  /** Returns whether the session is closed, without waking it. Throws `not_found`. */
   isClosed(workspaceId: WorkspaceId, sessionId: string): boolean {
     return notebookStatusOf(this.#peek({ workspaceId, id: sessionId })) === 'closed';
   }
 
-  /** Returns the mode of a session, and wakes nothing; undefined when it is closed. Throws `not_found`. */
+  /** Returns the mode of a session, without waking it; undefined when the session is closed. Throws `not_found`. */
   modeOf(workspaceId: WorkspaceId, sessionId: string): NotebookSession['mode'] | undefined {
     const peek = this.#peek({ workspaceId, id: sessionId });
     return notebookStatusOf(peek) === 'closed' ? undefined : peek.snapshot.context.mode;
@@ -165,7 +165,7 @@ export class NotebookSessions {
   }
 
   /**
-   * Wakes a session whose notebook is to be changed, also while it is busy, and returns its id. Throws the errors of `ensureAwake`,
+   * Wakes a session for a change of its notebook and returns its id. The session may be busy. Throws the errors of `ensureAwake`,
    * `session_closed`, and `session_not_editable` for a session that runs its notebook as an app.
    */
   toEdit(workspaceId: WorkspaceId, sessionId: string): ActorId {
@@ -203,11 +203,11 @@ export class NotebookSessions {
   }
 
   /**
-   * Wakes a session that sleeps, and waits up to 30 s for its kernel, so that a request that needs the kernel is not refused
-   * because it is the first. Returns undefined when there is nothing to wait for: when the session has a kernel. It is also
-   * undefined when the session is being opened or has lost its kernel while it was in use: its status shows that and its chart
-   * refuses commands. Throws the errors of `ensureAwake`. Rejects with `unavailable` when the session is put to sleep meanwhile,
-   * and when the signal aborts.
+   * Wakes a session that sleeps, and waits up to 30 s for its kernel, so that the first request that needs the kernel is not
+   * refused. Returns undefined when there is nothing to wait for, because the session has a kernel. Also returns undefined when
+   * the session is being opened, or has lost its kernel during use: its status shows that, and its chart refuses commands. Throws
+   * the errors of `ensureAwake`. Rejects with `unavailable` when the session is put to sleep meanwhile, and when the signal
+   * aborts.
    */
   whenAwake(
     workspaceId: WorkspaceId,
@@ -237,8 +237,7 @@ export class NotebookSessions {
       }),
     );
     return started.then(() => {
-      // The session sleeps again because the server stops, or because an operator does not want the kernel. The request must not
-      // start another one.
+      // The session sleeps again because the server stops or somebody has put it to sleep. The request must not start another kernel.
       if (signal.aborted || actors.peek(session)?.snapshot.matches('dormant') === true)
         throw new AppError(
           'unavailable',
@@ -248,8 +247,8 @@ export class NotebookSessions {
   }
 
   /**
-   * Starts the kernel of a session that sleeps or whose server ended; one that is awake stays unchanged. Throws
-   * `not_found`, the refusal of `open` when there are too many, and that of a session that is closed or has just
+   * Starts the kernel of a session that sleeps or whose server ended. A session that is awake stays unchanged. Throws
+   * `not_found`, the refusal of `open` when there are too many sessions, and the refusal of a session that is closed or has just
    * failed.
    */
   wake(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
@@ -260,12 +259,12 @@ export class NotebookSessions {
     return this.#record(session);
   }
 
-  /** Puts a session to sleep: its kernel ends. Throws `not_found`, and the refusal of a session that is not ready. */
+  /** Puts a session to sleep, which ends its kernel. Throws `not_found`, and the refusal of a session that is not ready. */
   hibernate(workspaceId: WorkspaceId, sessionId: string): NotebookSession {
     const { liveNotebooks, ends } = this.#context;
     const actors = this.#actors;
     const session = { workspaceId, id: sessionId };
-    // The kernel ended with its server, and asking the actor would start another kernel.
+    // The kernel has ended with its server. A command to the actor would start another kernel.
     if (this.#peek(session).isLost) return this.#record(session);
     actors.ask(session, { type: 'hibernate', reason: 'hibernated' });
     const record = this.#record(session);
@@ -276,14 +275,14 @@ export class NotebookSessions {
   }
 
   /**
-   * Closes the session in the name of the user `by`; resolves with its final record once the kernel
-   * is gone. Throws `session_closed` when the session is already closed.
+   * Closes the session in the name of the user `by`. Resolves with the final record of the session once its kernel has ended.
+   * Rejects with `session_closed` when the session is already closed.
    */
   async close(workspaceId: WorkspaceId, sessionId: string, by: string): Promise<NotebookSession> {
     const actors = this.#actors;
     const session = { workspaceId, id: sessionId };
     this.#peek(session);
-    actors.check(session, { type: 'close' }); // refuses before the watcher below is added, because nothing would remove it
+    actors.check(session, { type: 'close' }); // refuses before the watcher below is added, because nothing would remove that watcher
     const closed = new Promise<void>((resolve) => {
       const stop = actors.watch(session, (notice) => {
         if (notice.type !== 'session.closed') return;
@@ -297,8 +296,8 @@ export class NotebookSessions {
   }
 
   /**
-   * Returns a function that attaches a subscriber, which gets the snapshot, missed events, the state, then live events;
-   * undefined when the session is closed. An observer wakes nothing. Throws `not_found` at once.
+   * Returns a function that attaches a subscriber, which gets the snapshot, missed events, the state, and then live events;
+   * undefined when the session is closed. An observer does not wake the session. Throws `not_found` at once.
    */
   subscribe(
     workspaceId: WorkspaceId,
@@ -313,8 +312,8 @@ export class NotebookSessions {
   }
 
   /**
-   * Returns an output that events of the session name as an asset. Wakes nothing. Throws `not_found` when the notebook no longer
-   * shows it.
+   * Returns an output that events of the session name as an asset, without waking the session. Throws `not_found` when the
+   * notebook no longer shows the output.
    */
   asset(workspaceId: WorkspaceId, sessionId: string, assetId: string): CellOutput {
     const session = { workspaceId, id: sessionId };
@@ -324,10 +323,7 @@ export class NotebookSessions {
     return output;
   }
 
-  /**
-   * Removes the closed session of a notebook that is deleted, if there was one, with its places in
-   * lists.
-   */
+  /** Removes the closed session of a deleted notebook, if it had one, with the session's places in lists. */
   erase(tx: Transaction, workspaceId: WorkspaceId, notebookId: string): void {
     const { places, ends } = this.#context;
     const actors = this.#actors;
@@ -369,12 +365,12 @@ export class NotebookSessions {
     return peek;
   }
 
-  /** Returns the record. A session that is not in memory shows the saved notebook: none of it has run. */
+  /** Returns the record. A session that is not in memory shows the saved notebook, of which no cell has run. */
   #record(session: ActorId): NotebookSession {
     const { liveNotebooks, notebooks } = this.#context;
     const { workspaceId, id } = session;
     const saved = () => {
-      const document = notebooks.find(workspaceId, id); // none when it was deleted
+      const document = notebooks.find(workspaceId, id); // undefined when the notebook was deleted
       const view = new NotebookView(document?.serialization.cells ?? [], document?.updatedAt);
       return { view, startup: null, notes: [] };
     };
@@ -404,7 +400,7 @@ export class NotebookSessions {
   }
 }
 
-/** Whether the session has a kernel, or is about to have one. */
+/** Returns whether the session has a kernel or is about to have one. */
 function isAwake({ live, snapshot }: Peek<typeof notebookSessionMachine>): boolean {
   return live && snapshot.hasTag('resident');
 }

@@ -1,7 +1,7 @@
 /**
- * The index of sessions that end by themselves, by the time at which each must be checked next. It
- * is written in the home of a session: when the session is opened or closed, when it leaves memory,
- * and when `EndingSessions` finds it in use. A use itself writes nothing.
+ * The index of sessions that end by themselves, by the time of their next check. The home of a session writes the index: when the
+ * session is opened or closed, when it leaves memory, and when `EndingSessions` finds it in use. A use of the session writes
+ * nothing.
  */
 import type { Lifetime } from '#machines/notebook-session.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
@@ -18,7 +18,7 @@ export class SessionEnds {
     this.#store = store;
   }
 
-  /** Notes the lifetime of a session that is opened at `at`. */
+  /** Records the lifetime of a session that is opened at `at`. */
   opened(session: ActorId, at: string, { ttlS, idleTimeoutS }: Lifetime): void {
     const openedMs = Date.parse(at);
     const expiresMs = ttlS === null ? null : openedMs + ttlS * 1000;
@@ -28,46 +28,41 @@ export class SessionEnds {
     else if (this.of(session) !== undefined) this.#store.write((tx) => this.erase(tx, session));
   }
 
-  /** Returns the entry of a session; undefined when it does not end by itself. */
+  /** Returns the entry of a session; undefined when the session does not end by itself. */
   of({ workspaceId, id }: ActorId): SessionEnd | undefined {
     return this.#store.get(sessionEnds, workspaceId, id);
   }
 
   /**
-   * Notes that a session was last used at `usedMs`, in milliseconds since 1970, and has it checked
-   * again when it may have to end. `isExact` says that it cannot be used again without coming back
-   * into memory.
+   * Records that a session was last used at `usedMs`, in milliseconds since 1970, and sets its next check. `isExact` says that
+   * the session cannot be used again without coming back into memory.
    */
   used(session: ActorId, usedMs: number, isExact: boolean): void {
     const end = this.of(session);
     if (end !== undefined && end.endingIn === undefined) this.#lookAgain(session, end, usedMs, isExact);
   }
 
-  /** Notes that a session comes into memory, where it can be used. */
+  /** Records that a session comes into memory, where it can be used. */
   loaded(session: ActorId): void {
     const end = this.of(session);
     if (end?.isExact === true) this.#put(session, { ...end, isExact: false });
   }
 
-  /** Notes the last use of a session that leaves memory. */
+  /** Records the last use of a session that leaves memory. */
   leaving(live: Pick<LiveNotebook, 'workspaceId' | 'sessionId' | 'usedAtMs'>): void {
     const { workspaceId, sessionId: id } = live;
     this.used({ workspaceId, id }, lastUseOf(live), true);
   }
 
   /**
-   * Notes that a session is about to be ended, so that its environment is closed afterwards, even
-   * if the server dies in between.
+   * Records that a session is about to be ended, so that its environment is closed afterwards even if the server dies meanwhile.
    */
   ending(session: ActorId, environmentId: string): void {
     const end = this.of(session);
     if (end !== undefined) this.#put(session, { ...end, endingIn: environmentId });
   }
 
-  /**
-   * Notes that a session was closed. Its entry is removed, unless its environment is still to be
-   * closed.
-   */
+  /** Records that a session was closed. Its entry is removed, unless its environment must still be closed. */
   closed(session: ActorId): void {
     const end = this.of(session);
     if (end !== undefined && end.endingIn === undefined) this.#store.write((tx) => this.erase(tx, session));

@@ -10,7 +10,7 @@ import { shownStatus, type ViewCell } from '../open/view.ts';
 import { configOf } from '../saved/document.ts';
 import { type RecordParts, sessionRecord } from './notebook-session-record.ts';
 
-/** Longer JSON is not kept: the memory for it would be worth more than the time. */
+/** The longest JSON that is kept. For longer JSON, the memory is worth more than the time. */
 const MAX_KEPT_BYTES = 8 * 1024;
 
 interface Kept extends Omit<RecordParts, 'shown'> {
@@ -21,11 +21,11 @@ interface Kept extends Omit<RecordParts, 'shown'> {
 }
 
 export class SessionJson {
-  /** By the open notebook, so that JSON leaves memory with the session. */
+  /** The kept JSON by the open notebook, so that the JSON leaves memory with the session. */
   readonly #kept = new WeakMap<object, Kept>();
 
   /**
-   * Returns the record of a session: as JSON, or, when its JSON is so long that it has to be written in slices, as the record
+   * Returns the record of a session as JSON. If its JSON is so long that it has to be written in slices, returns the record
    * itself. `owner` is the session's open notebook.
    */
   of(owner: object, parts: RecordParts): Uint8Array | NotebookSession {

@@ -10,9 +10,8 @@ import { OF_ONE_CELL } from './execution-request.ts';
 const MAX_CAUSE_CHARS = 1000;
 
 /**
- * Returns a function that says why a cell could not run: it has a structural error, or needs a cell
- * that has one. For all other cells the function returns undefined. The function is valid until the
- * view changes.
+ * Returns a function that says why a cell could not run: the cell has a structural error, or needs a cell with such an error. For
+ * all other cells the function returns undefined. The function is valid until the view changes.
  */
 export function brokenOutputs(view: NotebookView): (cell: ViewCell) => RawOutput | undefined {
   const label = labelsOf(view);
@@ -36,7 +35,7 @@ function structureErrors(cell: ViewCell | undefined): readonly CellError[] {
   return cell?.structural.filter(({ type }) => !OF_ONE_CELL.has(type)) ?? [];
 }
 
-/** Returns the output of a cell that could not run, in the shape that marimo uses for that. */
+/** Returns the output of a cell that could not run, in marimo's shape. */
 function errorOutput(data: readonly CellError[], text: string): RawOutput {
   return { mimetype: 'application/vnd.marimo+error', data, text };
 }

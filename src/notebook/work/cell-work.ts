@@ -23,7 +23,10 @@ export interface CellWorkOptions {
   readonly resolve: (end: CellsEnd) => void;
 }
 
-/** Returns work that runs cells, with the code that they have now, without a run record: the record of an agent's prompt has its actions. */
+/**
+ * Returns work that runs cells with their present code. The work has no run record, because the record of the agent's prompt
+ * contains the agent's actions.
+ */
 export function cellWork({ runId, trace, cellIds, live, keep, resolve }: CellWorkOptions): WorkPlan {
   const codes = codesOf(cellIds, live.view);
   const recorder = new RunRecorder(cellIds, true);
@@ -54,7 +57,7 @@ export function cellWork({ runId, trace, cellIds, live, keep, resolve }: CellWor
   };
 }
 
-/** Returns those of the cells that the notebook has, and their code. */
+/** Returns the code of those of the cells that the notebook has. */
 export function codesOf(
   cellIds: readonly string[],
   view: NotebookView,

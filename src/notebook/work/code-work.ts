@@ -15,12 +15,11 @@ import { configOf, isCellId } from '../saved/document.ts';
 import { keepOutputs } from '../saved/saved-outputs.ts';
 
 /**
- * How much of each channel is kept at its beginning and at its end. The event stream has the whole
- * text.
+ * How many characters of each channel are kept at its beginning and at its end. The event stream has the whole text.
  */
 const MAX_PRINTED_END_CHARS = 512 * 1024;
 
-/** How many errors a result has, and how much of each. */
+/** The most errors of a result, and the most characters of each error. */
 const MAX_ERRORS = 1000;
 const MAX_ERROR_TYPE_CHARS = 200;
 const MAX_ERROR_CHARS = 64 * 1024;
@@ -36,9 +35,9 @@ export interface CodeCall {
   readonly keep: boolean;
   /** How many seconds the code may run. No deadline when absent. */
   readonly timeoutS?: number | undefined;
-  /** An id that the `execution-completed` event repeats. */
+  /** An id that the `execution-completed` event returns. */
   readonly toolCallId: string | undefined;
-  /** The run of the agent that makes the call, which the events then carry. */
+  /** The run of the agent that makes the call. Events of the call name this run. */
   readonly runId?: string;
   /** The trace of the request, or of the agent's tool call. */
   readonly trace: TraceContext | undefined;
@@ -50,16 +49,16 @@ export interface CodeWorkOptions {
   readonly resolve: (end: CodeEnd) => void;
 }
 
-/** How a call has ended: its result, and the form of it that its event carries. */
+/** The end of a call: its result, and the form of the result in the event. */
 export interface CodeEnd {
   readonly result: CodeResult;
   readonly event: EventData<'execution-completed'>;
 }
 
 /**
- * Returns work that runs code in the kernel's scratchpad. The result is made of this command's own messages: text of a
- * thread or task of an earlier command carries the earlier id. Errors that cells had before are sent again with every
- * change of the graph; they count only when the code ran those cells.
+ * Returns work that runs code in the kernel's scratchpad. The result is made from messages with the id of this command, because
+ * threads and tasks of earlier commands may still print. The kernel sends earlier errors of cells again with every change of the
+ * graph. Such errors count only if the code ran the cells.
  */
 export function codeWork(
   store: Store,
@@ -69,7 +68,7 @@ export function codeWork(
   const stdout = new ConsoleTail(MAX_PRINTED_END_CHARS);
   const stderr = new ConsoleTail(MAX_PRINTED_END_CHARS);
   const media = new ConsoleTail();
-  /** The cells whose figures these are. */
+  /** The cell of each figure. */
   const cellOf = new WeakMap<CellOutput, string>();
   const errors: CodeError[] = [];
   const known = new Map(live.view.cells.map((cell) => [cell.id, JSON.stringify(cell.structural)]));
@@ -100,7 +99,7 @@ export function codeWork(
     } else if (isScratch) output = op.output;
   };
   const traceparent = trace && traceparentOf(trace);
-  // The code reads the notebook as it is now: the kernel gets later edits when the code has ended.
+  // The code reads the present notebook. The kernel gets later edits when the code has ended.
   const document = documentOf(live);
   return {
     runId: runId ?? null,
@@ -151,7 +150,7 @@ export function codeWork(
   };
 }
 
-/** The document as the code may read it. */
+/** Returns the document in the form in which the code may read it. */
 function documentOf(live: LiveNotebook) {
   const { cells } = live.view;
   return {
@@ -172,7 +171,7 @@ function documentOf(live: LiveNotebook) {
 
 function describeErrors(output: CellOutput, cellId: string | null): CodeError[] {
   const list: readonly CellError[] = Array.isArray(output.data) ? output.data : [];
-  // A cell after `mo.stop` is not meant to run, so this is not an error.
+  // A cell after `mo.stop` is not meant to run, so its message is not an error.
   return list
     .filter((error) => error.type !== 'ancestor-stopped')
     .map((error) => ({

@@ -10,7 +10,7 @@ import { RESULT_OF } from './run-recorder.ts';
 
 /** How the work of a command of a UI element has ended. */
 export interface ElementEnd extends WorkEnd {
-  /** The cells that ran, in the order in which they began, and how they ended. */
+  /** The cells that ran, in the order in which they began, with their ends. */
   readonly cells: readonly { readonly cellId: string; readonly status: CellResult['status'] }[];
   /** The ids for which the kernel has no element. */
   readonly unknown: readonly string[];
@@ -19,7 +19,7 @@ export interface ElementEnd extends WorkEnd {
 }
 
 export interface ElementWorkOptions {
-  /** Makes the command when the kernel takes it. */
+  /** Makes the command at the moment when the kernel takes it. */
   readonly command: () => ElementCommand;
   readonly live: LiveNotebook;
   readonly store: Store;
@@ -29,8 +29,8 @@ export interface ElementWorkOptions {
 }
 
 /**
- * Returns the work of a command of a UI element: its value changes, cells that depend on it run, and their outputs are saved. It has
- * no run record.
+ * Returns the work of a command of a UI element. The value of the element changes, cells that depend on it run, and their outputs
+ * are saved. The work has no run record.
  */
 export function elementWork({ command, live, store, follow, resolve }: ElementWorkOptions): WorkPlan {
   const ran = new Set<string>();

@@ -1,4 +1,4 @@
-/** Execution requests, read against the present notebook: their changes, and the cells that they run. */
+/** Reads execution requests: which changes they make in the present notebook, and which cells they run. */
 
 import { AppError, type Violation } from '#src/base/errors/errors.ts';
 import type { CellError } from '#src/confined/processes/kernel/messages.ts';
@@ -24,9 +24,7 @@ export type RequestedExecution =
 
 /** A parsed request. */
 interface ReadExecution {
-  /**
-   * The request without the members that are null, because null means that a member is left out.
-   */
+  /** The request without members that are null, because null means that a member is left out. */
   readonly request: RequestedExecution;
   /** Whether the request changes the notebook, which only a session in edit mode may do. */
   readonly edits: boolean;
@@ -55,7 +53,7 @@ export function executionOf(sent: SentExecution): ReadExecution {
 
 type SentConfig = NonNullable<Extract<SentExecution, { type: 'cells' }>['cells'][number]['config']>;
 
-/** The column keeps its null, which means that the cell is in no column. */
+/** A null column stays, because it means that the cell is in no column. */
 function cellConfigOf({ name, ...config }: SentConfig): CellConfig {
   return name == null ? config : { ...config, name };
 }
@@ -100,7 +98,7 @@ export function refuseStale(
   requireCurrent(live, { expectedUpdatedAt, cells: request.type === 'cells' ? request.cells : [] });
 }
 
-/** Errors of one cell that does not compile. They are not structural errors: the run fails at that cell. */
+/** Errors of one cell that does not compile. These are not structural errors, because the run fails at that cell. */
 export const OF_ONE_CELL: ReadonlySet<string> = new Set(['syntax', 'import-star']);
 
 /** Returns the code that a request brings and the notebook does not have yet, by cell id. */
@@ -112,12 +110,12 @@ export function newCodes(request: RequestedExecution, view: NotebookView): Reado
   return codes;
 }
 
-/** How many cells the detail of a refusal names; its members name all. */
+/** How many cells the detail of a refusal names. Its members name all cells. */
 const MAX_NAMED_CELLS = 10;
 
 /**
- * Throws `structural_error` when any of `cellIds` (the cells to run and those that they depend on) has one; cells are
- * named by `labelOf`.
+ * Throws `structural_error` when one of `cellIds` (the cells to run and the cells that they depend on) has a structural error.
+ * `labelOf` names the cells.
  */
 export function refuseStructuralErrors(
   cellIds: Iterable<string>,
@@ -138,7 +136,7 @@ export function refuseStructuralErrors(
   });
 }
 
-/** Describes errors. marimo finds those of one type in any order. */
+/** Describes errors in a fixed order, because marimo finds errors of one type in any order. */
 function described(errors: readonly CellError[], labelOf: (cellId: string) => string) {
   const types = [...new Set(errors.map(({ type }) => type))];
   return errors

@@ -1,9 +1,9 @@
 import type { KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import type { NotebookView } from '../open/view.ts';
 
-/** How long text waits until it is stored. A run that ends earlier stores none before its end. */
+/** How long text waits until it is stored. A run that ends earlier stores its text only at its end. */
 const SAVE_AFTER_MS = 1000;
-/** How much of the console of cells is stored at once; the rest follows with the next text. */
+/** How many characters of the console of cells are stored at once. The rest follows with the next text. */
 const MAX_CHARS_AT_ONCE = 1024 * 1024;
 
 /**
@@ -12,7 +12,7 @@ const MAX_CHARS_AT_ONCE = 1024 * 1024;
  */
 export class PrintedWatch implements Disposable {
   readonly #save: (cellIds: readonly string[]) => void;
-  /** Cells with text that is not stored; the cell that printed last is at the end. */
+  /** Cells with text that is not stored yet. The cell that printed last is at the end. */
   readonly #changed = new Set<string>();
   /** Cells that have printed. */
   readonly #printed = new Set<string>();

@@ -1,4 +1,4 @@
-/** Follows one execution by the kernel's messages and reports, at its end, how every cell that it touched ended. */
+/** Follows one execution by the kernel's messages. At the end of the execution, reports how every touched cell ended. */
 
 import type { Failure } from '#src/base/errors/errors.ts';
 import { shortenText } from '#src/base/text/compact-text.ts';
@@ -19,7 +19,7 @@ import { ConsoleTail } from '../open/console-tail.ts';
 import type { NotebookView, ViewCell } from '../open/view.ts';
 import { brokenOutputs } from './broken-cells.ts';
 
-/** A run's failure; `cells` are the ones at fault. */
+/** A run's failure. `cells` are the cells at fault. */
 export interface RunFailure extends Failure {
   readonly cells?: readonly string[];
 }
@@ -30,7 +30,7 @@ export type ErrorHint = (type: string, text: string) => string;
 interface Timing {
   readonly startedAt: number;
   durationMs: number | null;
-  /** The printed text and the output of the cell when it began. They are an earlier run's until marimo replaces them. */
+  /** The printed text and the output of the cell when it began. Until marimo replaces them, they belong to an earlier run. */
   readonly earlier: Pick<ViewCell, 'console' | 'output'> & { readonly heldChars: number };
 }
 
@@ -45,10 +45,10 @@ export const RESULT_OF: Readonly<Record<NonNullable<CellStatus>, CellResult['sta
   disabled: 'disabled',
 };
 
-/** How many lost outputs are named; a cell can lose one with each `mo.output.append`. */
+/** How many lost outputs are named. A cell can lose an output with each `mo.output.append`. */
 const MAX_LOST = 100;
 const NOTHING_PRINTED: Pick<ConsoleTail, 'entries' | 'omitted' | 'omittedMedia'> = new ConsoleTail();
-/** How many missing packages are named, and how long their names may be: no package has a longer name. */
+/** How many missing packages are named, and the most characters of a name. No package has a longer name. */
 const MAX_MISSING = 100;
 const MAX_PACKAGE_NAME_CHARS = 200;
 /** How many cells are followed: more than a notebook can have, because a run may delete cells and create others. */
@@ -69,11 +69,10 @@ export class RunRecorder {
   #hasVerdicts = false;
   cancelRequested = false;
   /**
-   * Whether cells with structural errors were requested as well. They, and cells that need them,
-   * end with the reason.
+   * Whether the request skips cells with structural errors. These cells, and cells that need them, end with the reason.
    */
   skipsBroken = false;
-  /** True until the kernel is asked to run cells: a run that ends before that has run none. */
+  /** True until the kernel is asked to run cells. A run that ends before that has run no cells. */
   isPreparing = false;
 
   /** `hint`: a sentence about the limit that caused an error, or an empty string. */
@@ -84,8 +83,8 @@ export class RunRecorder {
   }
 
   /**
-   * Records the contents of a message. To be called before the view applies the message. Messages about cells that the
-   * view does not have are ignored.
+   * Records the contents of a message. Call this before the view applies the message. Messages about cells that the view does not
+   * have are ignored.
    */
   follow(message: KernelMessage, view: NotebookView): void {
     if (message.op === 'execution') {
@@ -134,8 +133,7 @@ export class RunRecorder {
     const failed = touched.filter((cell) => cell.structural.length > 0 || isFailure(cell.ended));
     const first = failed[0];
     if (first === undefined) {
-      // Notebook code may raise KeyboardInterrupt at a place where no cell fails because of it,
-      // such as in a `__repr__`.
+      // Notebook code may raise KeyboardInterrupt where no cell fails from it, such as in a `__repr__`.
       const isCut = wasInterrupted && touched.some((cell) => cell.ended === 'cancelled');
       return isCut
         ? { status: 'failed', failure: { code: 'cell_failed', message: CUT } }
@@ -148,7 +146,7 @@ export class RunRecorder {
     };
   }
 
-  /** Returns the text that a cell has printed so far in this run; undefined when it has not run. */
+  /** Returns the text that a cell has printed so far in this run; undefined when the cell has not run. */
   printedBy(cellId: string, view: NotebookView): PrintedText | undefined {
     const [cell, timing] = [view.get(cellId), this.#timings.get(cellId)];
     if (cell === undefined || timing === undefined) return undefined;
@@ -206,9 +204,8 @@ export class RunRecorder {
   }
 
   /**
-   * Cells that ran come first, in their order, and then the requested ones. With every command the
-   * kernel also plans all cells that have a structural error. Those do not belong to this run
-   * unless they were requested.
+   * Returns the cells of this run: first the cells that ran, in their order, then the other requested cells. With every command
+   * the kernel also plans all cells with a structural error. These cells belong to the run only if they were requested.
    */
   #touched(view: NotebookView): string[] {
     const planned = [...this.#planned].filter((id) => view.get(id)?.structural.length === 0);
@@ -225,13 +222,13 @@ export class RunRecorder {
   }
 }
 
-/** Returns how a cell ended that finished before its kernel was lost without giving verdicts. */
 /** Returns the text that a cell has printed since it began. */
 function printedIn({ console }: ViewCell, { earlier }: Timing): typeof NOTHING_PRINTED {
   const isEarlier = console === earlier.console && console.heldChars === earlier.heldChars;
   return isEarlier ? NOTHING_PRINTED : console;
 }
 
+/** Returns how a finished cell ended, judging by its output, because its kernel was lost before it gave verdicts. */
 function shownEnd({ output }: ViewCell): 'success' | 'error' | 'interrupted' {
   if (output?.channel !== 'marimo-error') return 'success';
   return Array.isArray(output.data) && output.data.some(isInterruption) ? 'interrupted' : 'error';

@@ -15,18 +15,18 @@ import { type ErrorHint, RunRecorder } from './run-recorder.ts';
 export interface RunWorkOptions {
   readonly run: Omit<BegunRun, 'json'>;
   readonly cellIds: readonly string[];
-  /** The codes that these cells run with in place of their present ones; undefined when there are none. */
+  /** The codes that cells run with in place of their present codes, by cell id; undefined when there are none. */
   readonly ownCodes?: ReadonlyMap<string, string> | undefined;
-  /** Cells whose settings came with the request; the kernel gets them before anything runs. */
+  /** Cells whose settings came with the request. The kernel gets these settings before any cell runs. */
   readonly configured: readonly string[];
   readonly cacheMode: CacheMode;
   /**
-   * Whether cells with structural errors were requested as well. They, and cells that need them,
-   * end with the reason.
+   * Whether the request skips cells with structural errors. These cells, and cells that need them, end with the reason.
    */
   readonly skipsBroken: boolean;
   /**
-   * Whether the kernel gets nothing before the run is on disk. A retry after a crash then finds the run, or the code has never run.
+   * Whether the kernel gets its commands only once the run is on disk. A retry after a crash then finds the run, or the code has
+   * never run.
    */
   readonly waitsForCommit: boolean;
   readonly live: LiveNotebook;
@@ -41,8 +41,9 @@ const LOST_OUTPUT: RunOutput = {
 };
 
 /**
- * Returns the work of a durable run of cells. It runs the code and the settings that the cells have now, even if they are edited
- * before its kernel gets a command. Its end writes the run's record and the last outputs of the cells that ran.
+ * Returns the work of a durable run of cells. The run has the present code and settings of the cells, even if the cells are
+ * edited before the kernel gets a command. The end of the work writes the run's record and the last outputs of the cells that
+ * ran.
  */
 export function runWork({ runs, store, log }: RunPlaneContext, options: RunWorkOptions): WorkPlan {
   const { runId, trace } = options.run;
@@ -65,7 +66,7 @@ export function runWork({ runs, store, log }: RunPlaneContext, options: RunWorkO
       fresh: cacheMode !== 'default',
       traceparent: trace && traceparentOf(trace),
     });
-    if (ownCodes !== undefined) live.kernelRuns(ownCodes); // only now: the kernel must get the present codes after this command
+    if (ownCodes !== undefined) live.kernelRuns(ownCodes); // set only now, because the kernel must get the present codes after this command
     return seq;
   };
   const savePrinted = (cellIds: readonly string[]) => {

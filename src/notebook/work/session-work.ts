@@ -6,15 +6,15 @@ import type { LiveNotebooks } from '../open/live-notebooks.ts';
 import type { WorkPlan } from '../open/work-plan.ts';
 import type { NotebookSessionActors } from '../sessions/notebook-session-actors.ts';
 
-/** Work whose caller waits for its result, unlike a run, which has a record. */
+/** The options of work without a record, whose caller waits for the result. */
 export interface CallOptions {
   readonly kind: 'code' | 'check' | 'element';
-  /** The user who asks for it. */
+  /** The user who asks for the work. */
   readonly by: string;
   readonly edits: boolean;
-  /** When it aborts, the work is interrupted; the call settles once the work has ended. */
+  /** When this signal aborts, the work is interrupted. The call settles once the work has ended. */
   readonly signal?: AbortSignal;
-  /** After this many milliseconds the work is interrupted. Absent: no deadline. */
+  /** The time after which the work is interrupted, in milliseconds. Absent: no deadline. */
   readonly timeoutMs?: number;
 }
 
@@ -37,9 +37,7 @@ export function deadlineOf({
   return timeoutS === undefined ? {} : { timeoutMs: timeoutS * 1000 };
 }
 
-/**
- * Returns the plan of a call. When the work is ended, the plan calls either `resolve` or `reject`.
- */
+/** Returns the plan of a call. When the work has ended, the plan calls either `resolve` or `reject`. */
 export type CallPlan<Result> = (
   id: string,
   resolve: (result: Result) => void,
@@ -56,12 +54,12 @@ export class SessionWork {
     this.#liveNotebooks = liveNotebooks;
   }
 
-  /** Throws the refusal of a session that would not take such work now. */
+  /** Throws the refusal of the session if it would not take such work now. */
   check(session: ActorId, kind: Work['kind'], edits: boolean): void {
     this.#actors.check(session, { type: 'execute', work: { kind, id: '' }, edits });
   }
 
-  /** Gives the session a piece of work. `plan.ended` is called exactly once, unless this throws the refusal. */
+  /** Gives the session a piece of work. Throws the refusal of the session; otherwise `plan.ended` is called exactly once. */
   start(session: ActorId, { live, work, edits, plan }: NewWork): void {
     live.work.offer(work, plan, () => this.#actors.ask(session, { type: 'execute', work, edits }));
   }

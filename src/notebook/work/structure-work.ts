@@ -4,7 +4,7 @@ import type { WorkPlan } from '../open/work-plan.ts';
 /** Structural errors by cell, for the requested cells and all cells that these depend on. */
 export type StructuralErrors = ReadonlyMap<string, readonly CellError[]>;
 
-/** The reason for a missing result: the kernel was lost before it had finished, or the work was interrupted. */
+/** The reason for a missing result: the kernel was lost during the check, or the work was interrupted. */
 export type UnfinishedCheck = 'lost' | 'interrupted';
 
 /**
