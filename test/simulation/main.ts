@@ -2,6 +2,7 @@
 import { scriptOptions } from '#test/support/script-options.ts';
 import { huntMutants } from './mutants/hunt.ts';
 import { editsOf, MUTANTS } from './mutants/list.ts';
+import { runSimulationWith } from './run-simulation.ts';
 import { simulateHere } from './simulated-process.ts';
 
 const USAGE = `Simulates the server with its users, its kernels, its disk and its crashes in virtual time. One seed decides everything that
@@ -18,6 +19,8 @@ Usage: npm run simulate -- [options]
   --talkers N        how many users talk with agents; drawn by default
   --calm             the server is never killed
   --times N          simulates each seed so often, and fails when its digests differ; 1
+  --again-with NODE  simulates the same seeds in another process, too, by this program of Node.js (node, or the path of another
+                     version), and fails when the digests of a seed differ
   --mutant NAME      plants a fault before; "--mutant help" lists them, and "--mutant all" looks for each of them, one after the other
   --coverage         names the states and events of charts that were not reached
   --shrink           looks for the least users, seconds and acts with which a seed fails
@@ -35,6 +38,7 @@ const values = scriptOptions(USAGE, {
   talkers: { type: 'string' },
   mutant: { type: 'string' },
   times: { type: 'string', default: '1' },
+  'again-with': { type: 'string' },
   coverage: { type: 'boolean', default: false },
   shrink: { type: 'boolean', default: false },
   skip: { type: 'string', default: '' },
@@ -57,6 +61,11 @@ if (values.mutant === 'all') {
   ];
   await huntMutants(MUTANTS, limits, (line) => void process.stdout.write(`${line}\n`));
   process.exit(0);
+}
+const { 'again-with': otherNode } = values;
+if (otherNode !== undefined) {
+  const isSame = await compareProcesses(otherNode);
+  process.exit(isSame ? 0 : 1);
 }
 simulateHere(values.mutant === undefined ? [] : editsOf(values.mutant), Number(values.workers) > 1);
 const { simulateSeeds } = await import('./simulate-seeds.ts');
@@ -81,6 +90,28 @@ const isSound = await simulateSeeds({
   say: (line) => void process.stdout.write(`${line}\n`),
 });
 process.exit(isSound ? 0 : 1);
+
+/** Simulates the same in this version of Node.js and in another one. Resolves with whether all digests are the same. */
+async function compareProcesses(program: string): Promise<boolean> {
+  const options = process.argv.slice(2).filter((option, at, all) => {
+    const isValue = all[at - 1] === '--again-with';
+    return !isValue && !option.startsWith('--again-with');
+  });
+  const here = await runSimulationWith(process.execPath, ...options);
+  const there = await runSimulationWith(program, ...options);
+  const seeds = [...new Set([...here.digests.keys(), ...there.digests.keys()])];
+  for (const { isSound, text } of [here, there]) if (!isSound) process.stdout.write(text);
+  let same = 0;
+  for (const seed of seeds) {
+    const [digest, other] = [here.digests.get(seed), there.digests.get(seed)];
+    if (digest === other) same++;
+    process.stdout.write(
+      `seed ${seed}: ${digest}, ${digest === other ? 'the same' : other} in the other process\n`,
+    );
+  }
+  process.stdout.write(`${same} of ${seeds.length} seeds have one digest\n`);
+  return here.isSound && there.isSound && seeds.length > 0 && same === seeds.length;
+}
 
 function partsOf(text: string): [number, number][] {
   const parts = text === '' ? [] : text.split(',');

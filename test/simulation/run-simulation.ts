@@ -10,9 +10,14 @@ export interface SimulationRun {
 }
 
 /** Resolves when `npm run simulate` with these options has ended. */
-export async function runSimulation(...options: readonly string[]): Promise<SimulationRun> {
+export function runSimulation(...options: readonly string[]): Promise<SimulationRun> {
+  return runSimulationWith(process.execPath, ...options);
+}
+
+/** The same, with another program of Node.js. */
+export async function runSimulationWith(node: string, ...options: readonly string[]): Promise<SimulationRun> {
   const program = fileURLToPath(new URL('main.js', import.meta.url));
-  const child = spawn(process.execPath, ['--enable-source-maps', program, ...options], {
+  const child = spawn(node, ['--enable-source-maps', program, ...options], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const end = () => void child.kill('SIGKILL');
