@@ -14,6 +14,9 @@ const UWS = 'uws.cjs';
 const STEP_MS = 10;
 /** How many moments pass at most before a crash at one of them. */
 const MAX_POINTS = 12;
+/** How often a full disk has space again before the server looks at it. */
+const BRIEF = 0.4;
+const MAX_BRIEF_MS = 60;
 /** The longest text of a field that is repeated in a problem. */
 const MAX_FIELDS_CHARS = 600;
 
@@ -104,6 +107,13 @@ export abstract class SimulatedServer {
     const disk = diskOf(this.world);
     const trouble = ofFate.pick(['full', 'full', 'slow'] as const);
     this.world.count(`times of a ${trouble} disk`);
+    if (trouble === 'full' && ofFate.is(BRIEF)) {
+      // Other programs fill the disk for a moment: a commit fails, and the next one does not.
+      disk.setTrouble(trouble);
+      await this.world.sleep(ofFate.next() * MAX_BRIEF_MS);
+      disk.setTrouble(undefined);
+      return;
+    }
     const surpriseMs = ofFate.is(0.5) ? Math.min(ms, ofFate.next() * 500) : 0;
     disk.setTrouble(trouble);
     await this.world.sleep(surpriseMs);

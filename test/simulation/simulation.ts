@@ -283,7 +283,9 @@ class Simulation {
       }
       const input = JSON.stringify(one.json.input);
       const token = /print\(\\"([kt]\w+)\\"\)|Please \w+ (p\w+)/.exec(input)?.slice(1).find(Boolean);
-      printed.push({ runId: id, status, token, printed: textsOf(one.json.output, token) });
+      const { code: failure } = (one.json.error ?? {}) as { readonly code?: string };
+      const raises = /raise ValueError/.test(input);
+      printed.push({ runId: id, status, token, failure, raises, printed: textsOf(one.json.output, token) });
       const isStale = stale === true;
       this.#ledger.history.push({
         kind: 'final-run',

@@ -94,7 +94,7 @@ export class Connection {
   setReading(reads: boolean): void {
     this.#reads = reads;
     if (!reads) return;
-    for (const act of this.#arrived.splice(0)) act();
+    for (const act of this.#arrived.splice(0)) if (!this.#isOver) act(); // a client that has left gets nothing more
   }
 
   // ── The server's side ──────────────────────────────────────────────────────────────────────────────────────────────────

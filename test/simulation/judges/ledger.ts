@@ -2,7 +2,7 @@
 
 import { type EndSeen, type Entry, ofKind } from '#test/faults/history.ts';
 import { judge } from '#test/faults/judge.ts';
-import { executionsOf } from '../world/executions.ts';
+import { executionsOf, exitsOf } from '../world/executions.ts';
 import { type Life, type World, world } from '../world/world.ts';
 
 /** An event as one subscriber has received it. */
@@ -38,6 +38,10 @@ export interface PrintedRun {
   readonly printed: readonly string[];
   /** The token of the code that was sent with it, if any was. */
   readonly token: string | undefined;
+  /** The code of its error; undefined when it has none. */
+  readonly failure: string | undefined;
+  /** Whether its code raises an error. */
+  readonly raises: boolean;
 }
 
 /** A run that a session has taken, with the times at which it was sent and acknowledged. */
@@ -54,6 +58,10 @@ interface TakenRun {
  * (`Nature.signalMs`).
  */
 const AFTER_CANCEL_MS = 60;
+/** The error of a run whose code has ended the kernel. */
+const KERNEL_EXITED = 'kernel_exited';
+/** The error of a run in which a cell has raised an error, or was interrupted by somebody else than the server. */
+const CELL_FAILED = 'cell_failed';
 /** The most characters of an event in a report. */
 const MAX_SHOWN_CHARS = 160;
 
@@ -221,7 +229,14 @@ export class Ledger {
 
   /** The code that ran is the code that was accepted. */
   #judgeCodes(runs: ReadonlyMap<string, PrintedRun>): void {
-    for (const { runId, status, printed, token } of runs.values()) {
+    const exits = exitsOf(this.#world);
+    for (const { runId, status, printed, token, failure, raises } of runs.values()) {
+      if (token !== undefined && failure === CELL_FAILED && !raises)
+        this.#world.problem(`the run ${runId} has failed, and its code ${token} raises no error`);
+      if (failure === KERNEL_EXITED && exits.has(token ?? '') && printed.length === 0)
+        this.#world.problem(
+          `the code ${token} of the run ${runId} has ended its kernel, and the output lacks what it had printed`,
+        );
       const other = token === undefined ? undefined : printed.find((text) => text !== token);
       if (other !== undefined)
         this.#world.problem(`the run ${runId} was accepted with the code ${token} and ran the code ${other}`);

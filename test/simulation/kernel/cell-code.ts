@@ -7,14 +7,19 @@ export type Step =
   | { readonly do: 'sleep'; readonly ms: number }
   | { readonly do: 'fail' }
   | { readonly do: 'exit' }
-  | { readonly do: 'deafen' };
+  /** Ignores all interrupts for a while, or until the kernel ends. */
+  | { readonly do: 'deafen'; readonly ms: number };
 
 const LINES: readonly (readonly [RegExp, (argument: string) => Step])[] = [
   [/^print\("([^"\\]*)"\)$/, (text) => ({ do: 'print', text })],
   [/^__import__\("time"\)\.sleep\(([\d.]+)\)$/, (s) => ({ do: 'sleep', ms: Number(s) * 1000 })],
   [/^raise ValueError\("(no)"\)$/, () => ({ do: 'fail' })],
   [/^__import__\("os"\)\._exit\((7)\)$/, () => ({ do: 'exit' })],
-  [/^exec\("while True:\\n try: (.)/, () => ({ do: 'deafen' })],
+  [/^exec\("while True:\\n try: (.)/, () => ({ do: 'deafen', ms: Number.POSITIVE_INFINITY })],
+  [
+    /^exec\("import time\\nend = time\.time\(\) \+ ([\d.]+)\\n/,
+    (s) => ({ do: 'deafen', ms: Number(s) * 1000 }),
+  ],
 ];
 
 export const print = (text: string): string => `print("${text}")`;
@@ -23,6 +28,9 @@ export const FAIL = 'raise ValueError("no")';
 export const EXIT = '__import__("os")._exit(7)';
 /** Ignores all interrupts. It ends with its kernel only. */
 export const DEAF = String.raw`exec("while True:\n try: __import__('time').sleep(9)\n except BaseException: pass")`;
+/** Ignores all interrupts for so long. */
+export const deafFor = (ms: number): string =>
+  `exec("import time\\nend = time.time() + ${ms / 1000}\\nwhile time.time() < end:\\n try: time.sleep(end - time.time())\\n except BaseException: pass")`;
 /** Longer than any simulation: it ends with an interrupt only. */
 export const HANG = sleep(10_000_000);
 

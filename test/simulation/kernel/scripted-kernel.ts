@@ -2,7 +2,7 @@
  * A kernel without Python. It answers the frames of the server as the bridge and marimo do (`kernel/bridge.py`, `kernel/interrupts.py`,
  * `kernel/runs.py`), for cells whose code is in `cell-code.ts` and that share no variables. `likeness.test.ts` compares both.
  */
-import { noteExecution } from '../world/executions.ts';
+import { noteExecution, noteExit } from '../world/executions.ts';
 import { type Life, type Task, type World, world } from '../world/world.ts';
 import { type Step, stepsOf } from './cell-code.ts';
 import { CONTROL, INTERRUPT, LAUNCH } from './frames.ts';
@@ -33,6 +33,8 @@ interface CellRun {
   readonly waiting: string[];
   current: string | undefined;
   steps: Step[];
+  /** What its cells have printed. */
+  readonly printed: string[];
   isInterrupted: boolean;
   /** It catches all interrupts. */
   isDeaf: boolean;
@@ -214,6 +216,7 @@ export class ScriptedKernel {
       waiting,
       current: undefined,
       steps: [],
+      printed: [],
       isInterrupted: false,
       isDeaf: false,
     };
@@ -269,15 +272,19 @@ export class ScriptedKernel {
       this.#endCell(run, 'success', { channel: 'output', mimetype: 'text/plain', data: '' });
     } else if (step.do === 'sleep') this.#goOn(run, step.ms);
     else if (step.do === 'print') {
+      run.printed.push(step.text);
       noteExecution(this.#world, step.text, this.#life);
       this.#sayCell(run, cellId, {
         console: stamped(this.#world, { channel: 'stdout', mimetype: 'text/plain', data: `${step.text}\n` }),
       });
       this.#goOn(run, STEP_MS);
-    } else if (step.do === 'exit') this.#ends.exit(7);
-    else if (step.do === 'deafen')
-      run.isDeaf = true; // and nothing follows
-    else {
+    } else if (step.do === 'exit') {
+      noteExit(this.#world, run.printed);
+      this.#ends.exit(7);
+    } else if (step.do === 'deafen') {
+      run.isDeaf = true;
+      if (step.ms < Number.POSITIVE_INFINITY) this.#after(step.ms, () => this.#hearAgain(run));
+    } else {
       const data = [{ type: 'exception', exception_type: 'ValueError', msg: 'no', raising_cell: null }];
       this.#endCell(run, 'exception', {
         channel: 'marimo-error',
@@ -285,6 +292,11 @@ export class ScriptedKernel {
         data,
       });
     }
+  }
+
+  #hearAgain(run: CellRun): void {
+    run.isDeaf = false;
+    this.#perform(run);
   }
 
   #endCell(run: CellRun, status: Verdict, output: object): void {

@@ -29,6 +29,8 @@ const CONNECT_MS = 3;
 const RETRY_MS = 1;
 const REPORT_MS = 5;
 const FIRST_PID = 100;
+/** A part of each command that runs cells. */
+const WORK = '"execute-cells"';
 
 type Order = Readonly<Record<string, unknown>>;
 
@@ -81,6 +83,7 @@ export class SimulatedZygote implements Zygote {
   signal(id: string, signal: number): void {
     const child = this.children.get(id);
     if (child === undefined) return;
+    if (signal === constants.signals.SIGKILL) child.isDoomed = true;
     const delayMs = this.#world.ofKernels.next() * this.#world.nature.signalMs;
     this.#world.after(delayMs, () => child.signal(signal), child.life);
   }
@@ -133,6 +136,8 @@ class Child implements FarEnd {
   readonly life: Life;
   readonly kind: ChildPorts['kind'];
   readonly pid: number;
+  /** Whether the server has ordered its end. */
+  isDoomed = false;
   readonly #world: World = world();
   readonly #ports: ChildPorts;
   readonly #frames = new FrameReader();
@@ -162,6 +167,12 @@ class Child implements FarEnd {
     if (this.#isOver) return;
     if (signal === constants.signals.SIGINT) this.#kernel?.interrupt();
     else this.#die(0, signal);
+  }
+
+  /** A kernel gets no work after the order to kill it. */
+  written(bytes: Buffer): void {
+    if (this.isDoomed && bytes.includes(WORK))
+      this.#world.problem(`${this.life.name} gets work after the server has ordered its end`);
   }
 
   read(bytes: Buffer): void {

@@ -316,6 +316,50 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: 'attempts-double-text',
+    breaks: 'another attempt at a model begins with an empty answer',
+    edits: [
+      {
+        module: '#src/agent/live-conversation.ts',
+        from: "this.#draft = { entryId, runId, text: '', reasoning: '' };",
+        to: "this.#draft = { entryId, runId, text: this.#draft?.text ?? '', reasoning: '' };",
+      },
+    ],
+  },
+  {
+    name: 'key-of-a-wait-is-late',
+    breaks: 'the record of a key is stored before its request waits for the run',
+    edits: [
+      {
+        module: '#src/http/edge/decision.ts',
+        from: 'if (attempt !== undefined)\n        store(exchange, accepted, attempt);\n    leavePlace',
+        to: 'if (attempt !== undefined)\n        read.then(() => store(exchange, accepted, attempt), () => undefined);\n    leavePlace',
+      },
+    ],
+  },
+  {
+    name: 'killed-kernel-gets-work',
+    breaks: 'a kernel that is being killed gets no more work',
+    edits: [
+      {
+        module: '#machines/notebook-session.ts',
+        from: "on: { 'kernel.done': {} },",
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'uncommitted-state-is-shown',
+    breaks: 'a GET shows no transition of an actor that a crash could undo',
+    edits: [
+      {
+        module: '#src/runtime/actors/actor-kind.ts',
+        from: 'if (actor.uncommitted !== undefined)\n                this.#store.noteReadOfAll();',
+        to: '',
+      },
+    ],
+  },
 ];
 
 /** Returns the edits of a mutant. Throws when there is none of this name. */

@@ -8,6 +8,8 @@ import { type Life, world } from '../world/world.ts';
 /** The end of a connection that is not the server's: it belongs to a kernel. */
 export interface FarEnd {
   readonly life: Life;
+  /** The server has written these bytes, which arrive later. */
+  written(bytes: Buffer): void;
   read(bytes: Buffer): void;
   closed(): void;
 }
@@ -55,6 +57,7 @@ export class MemorySocket extends EventEmitter {
     if (!this.writable || this.#life.isOver) return false;
     const bytes = Buffer.from(chunk);
     this.#unsent.push({ bytes, written });
+    this.#far.written(bytes);
     this.writableLength += bytes.length;
     this.#send();
     return this.writableLength === 0;
@@ -120,6 +123,8 @@ export class MemorySocket extends EventEmitter {
     this.#nearAtMs = Math.max(this.#nearAtMs, nowMs + ofKernels.next() * mostMs);
     this.#later(this.#nearAtMs, () => {
       if (this.destroyed) return;
+      // A reader that pauses learns of an end when nothing else is unread, as with a real socket.
+      if (what === 'end' && this.#arrived.length === 0) return this.#close();
       this.#arrived.push(what);
       this.#flow();
     });

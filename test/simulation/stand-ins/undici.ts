@@ -2,8 +2,8 @@
  * `undici` for the server of a simulation: its only host has a scripted model behind the protocol of OpenAI. The last message of a request
  * says how the model answers (`prompt-text.ts`). Bytes arrive after drawn times, until the server leaves.
  */
-import { behaviourOf, type Prompt } from '../users/prompt-text.ts';
-import { noteExecution } from '../world/executions.ts';
+import { answerPieces, behaviourOf, CUT_ANSWER, type Prompt } from '../users/prompt-text.ts';
+import { executionsOf, noteExecution } from '../world/executions.ts';
 import { type World, world } from '../world/world.ts';
 
 interface Handler {
@@ -79,9 +79,14 @@ class Exchange {
         function: { name: TOOL, arguments: '{}' },
       };
       this.#send([{ tool_calls: [call] }], 'tool_calls');
-    } else if (behaviour === 'hang') this.#say([{ content: 'Well' }]);
-    else if (behaviour === 'break') this.#send([{ content: 'Well' }], undefined);
-    else this.#send([{ content: 'It is ' }, { content: token }, { content: '.' }], 'stop');
+    } else if (behaviour === 'hang') this.#say([{ content: CUT_ANSWER }]);
+    else if (behaviour === 'break') this.#send([{ content: CUT_ANSWER }], undefined);
+    else {
+      const pieces = answerPieces(token).map((content) => ({ content }));
+      const isFirst = executionsOf(this.#world).get(token)?.times === 1;
+      if (behaviour === 'falter' && isFirst) this.#send(pieces.slice(0, 2), undefined);
+      else this.#send(pieces, 'stop');
+    }
   }
 
   /** Sends the pieces of an answer, and its end; without `finish` the connection breaks. */

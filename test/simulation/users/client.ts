@@ -18,7 +18,7 @@ export type Outcome = Answer | 'unknown' | 'refused';
 
 interface Asked {
   readonly body?: unknown;
-  readonly query?: string;
+  readonly query?: string | undefined;
   readonly key?: string | undefined;
   /** The client leaves before the answer, after this time. */
   readonly leavesAfterMs?: number | undefined;

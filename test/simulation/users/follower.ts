@@ -1,16 +1,10 @@
 /** A subscriber of a session: it reads the stream of events, loses its connection, lags, comes back, and notes what it has seen. */
 import type { RunStatus } from '#src/contract/wire/run.ts';
 import type { Connection } from '../http/connection.ts';
+import { AnswerJudge, type AnswerEvent as StreamEvent } from '../judges/answers.ts';
 import type { Ledger } from '../judges/ledger.ts';
 import { OUTSIDE, type World, world } from '../world/world.ts';
 import type { SimulatedClient } from './client.ts';
-
-interface StreamEvent {
-  readonly type: string;
-  readonly resumed?: boolean;
-  readonly missed?: boolean;
-  readonly data: Readonly<Record<string, unknown>>;
-}
 
 /** The stream of one session. */
 export interface FollowedStream {
@@ -38,6 +32,7 @@ export class Follower {
   readonly #path: string;
   readonly #world: World = world();
   readonly #random = world().ofUsers.fork();
+  readonly #answers: AnswerJudge;
   #lastId = '';
   /** The event before the last one. */
   #idBefore = '';
@@ -54,6 +49,7 @@ export class Follower {
     this.#name = name;
     this.#session = sessionId;
     this.#path = path;
+    this.#answers = new AnswerJudge(this.#world, `the subscriber ${name}`);
     this.#connect();
     this.#disturb();
   }
@@ -132,6 +128,7 @@ export class Follower {
     this.#world.trace.add('event', `${this.#name} ${id} ${raw}`);
     if (event.type === 'session.replayed') this.#openedAtMs = this.#world.nowMs;
     this.#ledger.noteEvent({ session: this.#session, follower: this.#name, id, raw, isLive });
+    this.#answers.takeEvent(id, event, isLive);
     if (event.type !== 'run-status' || event.data.status === 'running') return;
     this.#ledger.noteEnd({
       kind: 'end-seen',

@@ -5,6 +5,11 @@ import { isAnswer, type Outcome, type SimulatedClient } from './client.ts';
 import type { Complaints } from './complaints.ts';
 
 const PATIENT_ATTEMPTS = 200;
+/** Options of a request that is sent with a key. */
+interface PostOptions {
+  readonly query?: string | undefined;
+  readonly leavesAfterMs?: number | undefined;
+}
 /** The refusal of a request whose key is in use. */
 export const IN_PROGRESS = 'idempotency_in_progress';
 
@@ -46,11 +51,12 @@ export class KeyedRequests {
    * Sends a request with a key, now and then twice at once, as a client does that gives up too early. Both name one thing, and none
    * is refused because of what the other one has begun.
    */
-  async postTwice(path: string, body: object, key: string, leavesAfterMs?: number): Promise<Outcome> {
-    if (!this.#random.is(0.15)) return this.#client.post(path, body, { key, leavesAfterMs });
-    const first = this.#client.post(path, body, { key });
+  async postTwice(path: string, body: object, key: string, more: PostOptions = {}): Promise<Outcome> {
+    if (!this.#random.is(0.15)) return this.#client.post(path, body, { key, ...more });
+    const { query } = more;
+    const first = this.#client.post(path, body, { key, query });
     await this.#world.sleep(this.#random.next() * 3);
-    const answers = await Promise.all([first, this.#client.post(path, body, { key })]);
+    const answers = await Promise.all([first, this.#client.post(path, body, { key, query })]);
     const told = answers.filter(isAnswer);
     const made = told.find(({ status }) => status < 300);
     for (const { status, json, text } of made === undefined ? [] : told) {

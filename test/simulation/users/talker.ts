@@ -1,5 +1,6 @@
 /** A user who talks with an agent: prompts with and without keys, cancels, closes the conversation and opens it again. */
 import type { RunStatus } from '#src/contract/wire/run.ts';
+import { AnswerJudge, type ShownEntry } from '../judges/answers.ts';
 import type { Ledger } from '../judges/ledger.ts';
 import { type Nature, type World, world } from '../world/world.ts';
 import { isAnswer, type Outcome, type SimulatedClient } from './client.ts';
@@ -9,7 +10,20 @@ import { type Behaviour, promptText } from './prompt-text.ts';
 import type { SimulatedUser } from './simulated-user.ts';
 
 const SESSIONS = '/api/v3/agent-sessions';
-const SHAPES: readonly Behaviour[] = ['say', 'say', 'say', 'work', 'work', 'hang', 'hang', 'break', 'refuse'];
+const SHAPES: readonly Behaviour[] = [
+  'say',
+  'say',
+  'say',
+  'work',
+  'work',
+  'hang',
+  'hang',
+  'break',
+  'falter',
+  'refuse',
+];
+/** How many prompts wait for the ends of their runs. */
+const WAITING = 0.15;
 const ATTEMPTS = 6;
 const LAST_ATTEMPTS = 80;
 const LAST_PAUSE_MS = 250;
@@ -159,10 +173,11 @@ export class Talker implements SimulatedUser {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const fromMs = this.#world.nowMs;
       const leavesAfterMs = this.#random.is(0.05) ? this.#random.next() * 10 : undefined;
-      const outcome = await this.#client.post(`${this.#path}/runs`, body, { key, leavesAfterMs });
+      const waits = this.#random.is(WAITING) ? { query: 'wait=1' } : {};
+      const outcome = await this.#client.post(`${this.#path}/runs`, body, { key, leavesAfterMs, ...waits });
       const span = { from: fromMs, to: this.#world.nowMs };
       const submission = { kind: 'submission', session: this.#conversation!, token, ...span } as const;
-      if (isAnswer(outcome) && outcome.status === 202) {
+      if (isAnswer(outcome) && (outcome.status === 202 || outcome.status === 200)) {
         const runId = String(outcome.json.runId);
         this.acknowledged.add(runId);
         this.#last = runId;
@@ -254,11 +269,14 @@ export class Talker implements SimulatedUser {
   /** Each prompt is in the conversation at most once, and a completed one has its answer. */
   async #wrongInEntries(): Promise<string | undefined> {
     const texts: { readonly role: string; readonly text: string }[] = [];
+    const judge = new AnswerJudge(this.#world, `a reader of the conversation of ${this.name}`);
     for (let after = ''; ; ) {
       const page = await this.#client.get(`${this.#path}/entries`, `limit=100${after}`);
       if (!isAnswer(page) || page.status !== 200) return `the entries of ${this.name} cannot be listed`;
-      for (const entry of page.json.items as { role: string }[])
+      for (const entry of page.json.items as ShownEntry[]) {
+        judge.takeEntry(entry);
         texts.push({ role: entry.role, text: JSON.stringify(entry) });
+      }
       const { nextCursor } = page.json;
       if (typeof nextCursor !== 'string') break;
       after = `&after=${encodeURIComponent(nextCursor)}`;

@@ -4,10 +4,12 @@
  */
 
 import type { RunStatus } from '#src/contract/wire/run.ts';
+import type { Span } from '#test/faults/history.ts';
 import type { Ledger } from '../judges/ledger.ts';
 import { DEAF, EXIT, FAIL, HANG, print, sleep } from '../kernel/cell-code.ts';
 import { type Nature, type World, world } from '../world/world.ts';
-import { isAnswer, type Outcome, type SimulatedClient } from './client.ts';
+import { type Answer, isAnswer, type Outcome, type SimulatedClient } from './client.ts';
+import { CloseCalls } from './close-calls.ts';
 import { Complaints, shownOf } from './complaints.ts';
 import { Expectations } from './expectations.ts';
 import { Follower } from './follower.ts';
@@ -30,6 +32,10 @@ const RETRY_PAUSE_MS = 5000;
 /** How often a user who waits for the end of a run reads it. */
 const MAX_WATCHES = 25;
 const WATCH_PAUSE_MS = 3;
+/** How often a user reads a session while it is opened or closed. */
+const PEEKING = 0.4;
+/** How many executions wait for the ends of their runs. */
+const WAITING = 0.1;
 /** How many runs a user in a hurry sends while another one may still be running. */
 const MAX_HURRIED = 10;
 
@@ -51,6 +57,7 @@ export class User implements SimulatedUser {
   readonly #requests: KeyedRequests;
   readonly #registers: Registers;
   readonly #expectations: Expectations;
+  readonly #closeCalls: CloseCalls;
   #environment: string | undefined;
   #isOpen = false;
   /** The last acknowledged state of the session; undefined while a request that changes it is under way. */
@@ -77,6 +84,13 @@ export class User implements SimulatedUser {
     const newToken = () => `w${name}x${++this.#count}`;
     this.#registers = new Registers({ ...shared, ledger, newToken });
     this.#expectations = new Expectations(this.#world, client, ledger, name);
+    this.#closeCalls = new CloseCalls({
+      world: this.#world,
+      random: this.#random,
+      newToken: () => `t${name}x${++this.#count}`,
+      run: (token, code) => this.#runOnce(token, code),
+      cancel: (runId) => this.#cancel(runId),
+    });
   }
 
   get sessionId(): string | undefined {
@@ -164,6 +178,8 @@ export class User implements SimulatedUser {
     if (dice < 0.93) return this.#sleepAndWake();
     if (dice < 0.95) return this.#useEnvironments();
     if (dice < 0.965) return this.#race();
+    if (dice < 0.98) return this.#closeCalls.cancelAtEnd();
+    if (dice < 0.985 && this.#nature.deaf) return this.#closeCalls.outlastGrace();
     return this.#close();
   }
 
@@ -172,8 +188,7 @@ export class User implements SimulatedUser {
     if (before === undefined) return;
     const answer = await this.#client.get(this.session);
     if (!isAnswer(answer) || this.#acknowledgedState !== before) return;
-    const isOpen = answer.status === 200 && answer.json.status !== 'closed';
-    if (isOpen !== (before === 'open'))
+    if (stateOf(answer) !== before)
       this.#complaints.complain(`the session of ${this.name}, which was ${before},`, answer);
   }
 
@@ -213,7 +228,10 @@ export class User implements SimulatedUser {
   async #open(): Promise<void> {
     const body = { notebookId: this.notebook, environmentId: this.#environment };
     this.#acknowledgedState = undefined;
-    const answer = await this.#client.post('/api/v3/notebook-sessions', body);
+    const [answer] = await Promise.all([
+      this.#client.post('/api/v3/notebook-sessions', body),
+      this.#random.is(PEEKING) ? this.#peek('open') : undefined,
+    ]);
     if (!isAnswer(answer)) return;
     if (answer.status !== 202 && answer.status !== 409)
       return this.#complaints.complain('the opening', answer);
@@ -234,12 +252,23 @@ export class User implements SimulatedUser {
     this.#ledger.noteStop(this.notebook!);
     this.#acknowledgedState = undefined;
     if (this.#random.is(0.3)) void this.#closeAgain();
-    const answer = await this.#client.ask('DELETE', this.session);
+    const [answer] = await Promise.all([
+      this.#client.ask('DELETE', this.session),
+      this.#random.is(PEEKING) ? this.#peek('closed') : undefined,
+    ]);
     if (isAnswer(answer) && answer.status === 200) {
       this.#isOpen = false;
       this.#acknowledgedState = 'closed';
     }
     this.#complaints.requireSound('the closing', answer);
+  }
+
+  /** Reads the session while it is opened or closed. A crash must not undo a change that a read has shown. */
+  async #peek(becomes: 'open' | 'closed'): Promise<void> {
+    await this.#world.sleep(this.#random.next() * 4);
+    const answer = await this.#client.get(this.session);
+    if (!isAnswer(answer) || this.#acknowledgedState !== undefined) return;
+    if (stateOf(answer) === becomes) this.#acknowledgedState = becomes;
   }
 
   /** Asks for things that a session in its closing refuses, or does not do twice. */
@@ -252,8 +281,9 @@ export class User implements SimulatedUser {
 
   /** Lets kernels die early until the session has failed, and uses the failed session. */
   async #wearOut(): Promise<void> {
-    const body = { type: 'cells', cells: [{ cellId: SENT_CELLS[0], code: EXIT }] };
     for (let attempt = 0; attempt < WEAR_ATTEMPTS; attempt++) {
+      const token = `t${this.name}x${++this.#count}`;
+      const body = { type: 'cells', cells: [{ cellId: SENT_CELLS[0], code: `${print(token)}\n${EXIT}` }] };
       const answer = await this.#client.post(`${this.session}/executions`, body);
       if (isAnswer(answer) && answer.json.code === 'session_failed') break;
       await this.#world.sleep(WEAR_PAUSE_MS);
@@ -315,6 +345,7 @@ export class User implements SimulatedUser {
     const cell = { cellId, code: `${print(token)}\n${this.#shape()}`, ...(config && { config }) };
     const timeoutS = this.#random.is(0.1) ? 1 : undefined;
     const body = { type: 'cells', cells: [cell], expectedUpdatedAt, ...(timeoutS && { timeoutS }) };
+    const query = this.#random.is(WAITING) ? 'wait=1' : undefined;
     const known = this.#ledger.noteCode(this.#cell(cellId), token);
     let refusedInLife: unknown;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -322,14 +353,15 @@ export class User implements SimulatedUser {
       const leavesAfterMs = this.#random.is(0.05) ? this.#random.next() * 10 : undefined;
       const path = `${this.session}/executions`;
       const outcome = await (key === undefined
-        ? this.#client.post(path, body, { leavesAfterMs })
-        : this.#requests.postTwice(path, body, key, leavesAfterMs));
+        ? this.#client.post(path, body, { leavesAfterMs, query })
+        : this.#requests.postTwice(path, body, key, { leavesAfterMs, query }));
       const span = { from: fromMs, to: this.#world.nowMs };
       const submission = { kind: 'submission', session: this.notebook!, token, ...span } as const;
-      if (isAnswer(outcome) && outcome.status === 202) {
+      if (isAnswer(outcome) && (outcome.status === 202 || outcome.status === 200)) {
         known();
         const runId = this.#accepted(outcome.json.runId, attempt === 0 ? fromMs : undefined);
         this.#ledger.history.push({ ...submission, key: key ?? token, answer: { runId } });
+        if (outcome.status === 200) this.#noteRead(runId, outcome, span);
         if (cancels) await this.#cancelSoon(runId);
         else if (this.#random.is(0.3)) await this.#watch(runId);
         return true;
@@ -357,6 +389,24 @@ export class User implements SimulatedUser {
       await this.#calm;
     }
     return false;
+  }
+
+  /** Runs a cell with this code once. Resolves with the run; undefined when it was not taken, or nobody knows. */
+  async #runOnce(token: string, code: string): Promise<string | undefined> {
+    const fromMs = this.#world.nowMs;
+    const body = { type: 'cells', cells: [{ cellId: SENT_CELLS[0], code }] };
+    const outcome = await this.#client.post(`${this.session}/executions`, body);
+    const submission = { kind: 'submission', session: this.notebook!, token, key: token } as const;
+    const span = { from: fromMs, to: this.#world.nowMs };
+    if (!isAnswer(outcome)) {
+      this.#ledger.history.push({ ...submission, answer: 'unknown', ...span });
+      return undefined;
+    }
+    this.#complaints.requireExpected('a run', outcome);
+    if (outcome.status !== 202) return undefined;
+    const runId = this.#accepted(outcome.json.runId, fromMs);
+    this.#ledger.history.push({ ...submission, answer: { runId }, ...span });
+    return runId;
   }
 
   /** Sends two changes of one version of the notebook, of which at most one may be accepted. */
@@ -472,16 +522,15 @@ export class User implements SimulatedUser {
       this.#complaints.complain(`the acknowledged run ${runId}`, answer);
       return undefined;
     }
-    const status = answer.json.status as 'running' | 'completed' | 'failed' | 'cancelled';
-    const span = { from: fromMs, to: this.#world.nowMs };
-    this.#ledger.history.push({
-      kind: 'run-read',
-      runId,
-      status,
-      isStale: answer.json.stale === true,
-      ...span,
-    });
+    const status = this.#noteRead(runId, answer, { from: fromMs, to: this.#world.nowMs });
     if (answer.json.stale === true) await this.#endStale(runId);
+    return status;
+  }
+
+  /** Notes an answer that has a run, and returns the status of the run. */
+  #noteRead(runId: string, { json }: Answer, span: Span): RunStatus {
+    const status = json.status as RunStatus;
+    this.#ledger.history.push({ kind: 'run-read', runId, status, isStale: json.stale === true, ...span });
     return status;
   }
 
@@ -579,6 +628,11 @@ export class User implements SimulatedUser {
   #cell(cellId: string): string {
     return `${this.name}/${cellId}`;
   }
+}
+
+/** Returns whether a session is open, by the answer to a request that reads it. */
+function stateOf({ status, json }: Answer): 'open' | 'closed' {
+  return status === 200 && json.status !== 'closed' ? 'open' : 'closed';
 }
 
 function isAbout(entry: object, runId: string): boolean {

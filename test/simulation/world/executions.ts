@@ -19,6 +19,20 @@ export function executionsOf(of: World): Map<string, Executions> {
   return found;
 }
 
+const exits = new WeakMap<World, Set<string>>();
+
+/** Returns the texts that were printed by code that has ended its kernel afterwards. */
+export function exitsOf(of: World): Set<string> {
+  const found = exits.get(of) ?? new Set<string>();
+  exits.set(of, found);
+  return found;
+}
+
+/** Code that has printed these texts ends its kernel. */
+export function noteExit(of: World, texts: readonly string[]): void {
+  for (const text of texts) exitsOf(of).add(text);
+}
+
 /** The kernels that have run code of each user, in their order. A user has one session. */
 const kernels = new WeakMap<World, Map<string, Life[]>>();
 
