@@ -58,14 +58,14 @@ export function encodeRecord<T>(kind: RecordKind<T>, value: T): Uint8Array {
  * Returns the same record as `encodeRecord`. The member `name` of the value is bytes, given here as `parts`. Works in
  * steps of up to a millisecond. The record ends with those bytes, so they can be taken from there.
  */
-export function* encodeRecordOfParts<T>(
+export function encodeRecordOfParts<T>(
   kind: RecordKind<T>,
   value: T,
   name: keyof T,
   parts: readonly Uint8Array[],
 ): Generator<undefined, Uint8Array> {
   const { [name]: _, ...others } = value;
-  return yield* encodeWithBytes(kind, { ...others, [name]: NO_BYTES }, parts);
+  return encodeWithBytes(kind, { ...others, [name]: NO_BYTES }, parts);
 }
 
 /**
@@ -90,7 +90,8 @@ function* encodeWithBytes(
 ): Generator<undefined, Uint8Array> {
   const body = encoder.encodeSharedRef([version, value]);
   const start = body.subarray(0, body.byteLength - EMPTY_BYTES.length);
-  const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  let length = 0;
+  for (const { byteLength } of parts) length += byteLength;
   let at = HEAD_BYTES + start.byteLength + BYTES_HEAD_BYTES;
   const record = recordMemory(at + length);
   record[0] = CHECKED;

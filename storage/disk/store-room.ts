@@ -159,7 +159,7 @@ export class StoreRoom implements CommitRoom, Disposable {
    * ended.
    */
   claim(bytes: number): Promise<void> | undefined {
-    if (this.#isTight || this.#neededFor(bytes) > this.#surelyBytes) this.look();
+    if (this.#isTight || bytes > this.#surelyBytes) this.look();
     if (this.#neededFor(bytes) <= this.#surelyBytes) {
       this.#surelyBytes -= bytes;
       this.#isStalled = false;

@@ -56,7 +56,7 @@ export function httpDefaults(log: ErrorLog): Omit<ServerOptions, 'routes' | 'aut
     trustedProxies: [],
     sharesNetwork: false,
     redeemTicket: refuse,
-    pageCaller: refuse,
+    pageTokens: { principalOf: refuse },
     forwarding: undefined,
     corsOrigins: [],
   };

@@ -313,7 +313,7 @@ function callerOf(
       const { params } = request;
       credential = pageCredentialOf(route.credential, params, req);
       const { notebookId = '' } = params;
-      return context.pageCaller({ kind: route.credential, text: credential, notebookId });
+      return context.pageTokens.principalOf({ kind: route.credential, text: credential, notebookId });
     }
     if (credential === '') {
       const ticket = prepared.isStream ? req.getQuery('ticket') : undefined;

@@ -34,16 +34,13 @@ export interface ClientAddresses {
 
 /** Returns the functions that find the clients of requests. */
 export function createClientAddresses({ trusted, sharesNetwork }: ProxyTrust): ClientAddresses {
-  const ofConnection = (res: WireResponse) =>
-    parseAddress(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'));
   const proxies = new Networks(trusted);
   const own = new OwnAddresses();
-  const isProxy = (address: IpAddress) =>
-    trusted.length > 0 && proxies.contains(address) && !(sharesNetwork && own.has(address));
+  const isProxy = (address: IpAddress) => proxies.contains(address) && !(sharesNetwork && own.has(address));
   return {
     ofPort: (res, req) => {
-      const peer = ofConnection(res);
-      if (peer === undefined || !isProxy(peer)) return peer?.text ?? '';
+      const peer = parseAddress(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'));
+      if (peer === undefined || trusted.length === 0 || !isProxy(peer)) return peer?.text ?? '';
       return (forwardedFor(req.getHeader('x-forwarded-for'), isProxy) ?? peer).text;
     },
     ofProxySocket: (_res, req) => forwardedFor(req.getHeader('x-forwarded-for'), isProxy)?.text ?? '',

@@ -110,8 +110,10 @@ export interface HttpDependencies {
     ticket: string,
     purpose: { readonly action: string; readonly sessionId: string },
   ) => Principal;
-  /** Returns the caller of a page of a notebook. Throws `unauthenticated`. */
-  readonly pageCaller: (credential: SentPageCredential) => Principal;
+  readonly pageTokens: {
+    /** Returns the caller of a page of a notebook. Throws `unauthenticated`. */
+    principalOf(credential: SentPageCredential): Principal;
+  };
   /** Undefined in a server of one process. */
   readonly forwarding: Forwarding | undefined;
   /** Origins whose pages may read answers, such as `https://app.example`. */

@@ -60,18 +60,20 @@ const MAX_CODE_CHARS = 256 * 1024;
 
 /** Returns events with new or changed cells, and the order of all cells. */
 export function registeredEvents(cells: readonly ViewCell[], order: readonly string[]): NotebookEvent[] {
-  const lists: RegisteredCell[][] = [[]];
+  let list: RegisteredCell[] = [];
   let room = MAX_CODE_CHARS;
+  const events: NotebookEvent[] = [{ type: 'cells-registered', data: { cells: list, order } }];
   for (const { id, code, options, version } of cells) {
-    if (code.length > room && lists.at(-1)!.length > 0) {
-      lists.push([]);
+    if (code.length > room && list.length > 0) {
+      list = [];
       room = MAX_CODE_CHARS;
+      events.push({ type: 'cells-registered', data: { cells: list, order } });
     }
     room -= code.length;
     const { name, ...config } = configOf(options);
-    lists.at(-1)!.push({ cellId: id, name, code, config, version });
+    list.push({ cellId: id, name, code, config, version });
   }
-  return lists.map((list) => ({ type: 'cells-registered', data: { cells: list, order } }));
+  return events;
 }
 
 /**

@@ -29,9 +29,10 @@ export function applyTransaction(
   const registered = new Map<string, ViewCell>();
   const deleted: string[] = [];
   const effective: DocumentChange[] = [];
-  const order = new CellOrder(view);
+  let order: CellOrder | undefined; // only for a transaction that changes the order
   for (const change of changes) {
     if (change.type === 'reorder-cells') {
+      order ??= new CellOrder(view);
       order.moveToFront(change.cellIds);
       effective.push(change);
       continue;
@@ -40,6 +41,7 @@ export function applyTransaction(
       const isFree = view.get(change.cellId) === undefined && view.hasRoomFor(change.code.length, true);
       if (!isFree || !isCellId(change.cellId) || change.name.length > MAX_NAME_CHARS) continue;
       const options = withConfig({}, { ...change.config, name: change.name });
+      order ??= new CellOrder(view);
       order.append(change.cellId);
       registered.set(change.cellId, view.add(change.cellId, change.code, options, !isOfUser));
       order.place(change.cellId, change);
@@ -50,12 +52,14 @@ export function applyTransaction(
     if (cell === undefined) continue;
     switch (change.type) {
       case 'delete-cell':
+        order ??= new CellOrder(view);
         order.remove(change.cellId);
         view.remove(change.cellId);
         registered.delete(change.cellId);
         deleted.push(change.cellId);
         break;
       case 'move-cell':
+        order ??= new CellOrder(view);
         order.place(change.cellId, change);
         effective.push({ ...change, ...order.placeOf(change.cellId) });
         continue;
@@ -76,7 +80,8 @@ export function applyTransaction(
     }
     effective.push(change);
   }
-  return { registered: [...registered.values()], deleted, reordered: order.apply(), changes: effective };
+  const reordered = order?.apply() ?? false;
+  return { registered: [...registered.values()], deleted, reordered, changes: effective };
 }
 
 /** A cell between its neighbours. */
@@ -88,12 +93,11 @@ interface Link {
 
 /**
  * The order of a view's cells while a transaction changes it. It is a ring of links, so that a move takes as long in a
- * notebook of ten thousand cells as in one of ten. `apply` gives the view the new order, once. The ring is not made
- * for a transaction that leaves the order alone.
+ * notebook of ten thousand cells as in one of ten. `apply` gives the view the new order, once.
  */
 class CellOrder {
   readonly #view: NotebookView;
-  #before: readonly string[] | undefined;
+  readonly #before: readonly string[];
   readonly #links = new Map<string, Link>();
   /** The link before the first cell and after the last one, which closes the ring. */
   readonly #ends: Link;
@@ -104,17 +108,17 @@ class CellOrder {
     ends.previous = ends;
     ends.next = ends;
     this.#ends = ends;
+    this.#before = view.order;
+    for (const id of this.#before) this.append(id);
   }
 
   append(id: string): void {
-    this.#begin();
     const link = { id } as Link;
     this.#links.set(id, link);
     insertAfter(this.#ends.previous, link);
   }
 
   remove(id: string): void {
-    this.#begin();
     const link = this.#links.get(id);
     if (link === undefined) return;
     takeOut(link);
@@ -126,7 +130,6 @@ class CellOrder {
     id: string,
     { before, after }: { readonly before: string | null; readonly after: string | null },
   ): void {
-    this.#begin();
     const link = this.#links.get(id);
     const anchorId = before ?? after;
     const anchor = anchorId === null ? undefined : this.#links.get(anchorId);
@@ -146,7 +149,6 @@ class CellOrder {
 
   /** Puts these cells first. Unknown ids are ignored; the other cells keep their order. */
   moveToFront(ids: readonly string[]): void {
-    this.#begin();
     let last = this.#ends;
     for (const id of new Set(ids)) {
       const link = this.#links.get(id);
@@ -159,19 +161,12 @@ class CellOrder {
 
   /** Gives the view the order. Returns whether the order or the cells differ from those before the transaction. */
   apply(): boolean {
-    if (this.#before === undefined) return false;
     const order: string[] = [];
     for (let link = this.#ends.next; link !== this.#ends; link = link.next) order.push(link.id);
     const before = this.#before;
     const isSame = order.length === before.length && order.every((id, at) => id === before[at]);
     this.#view.reorder(order);
     return !isSame;
-  }
-
-  #begin(): void {
-    if (this.#before !== undefined) return;
-    this.#before = this.#view.cells.map((cell) => cell.id);
-    for (const id of this.#before) this.append(id);
   }
 }
 

@@ -75,8 +75,9 @@ export function kernelDriver({ liveNotebooks, log }: DriverContext, ports: Kerne
     /** A kernel's messages must never end the server: when one cannot be handled, the kernel is killed. */
     const orKill = (act: () => void): void => {
       try {
-        logging(act);
-      } catch {
+        act();
+      } catch (error) {
+        logFailure(error);
         kernel.kill();
       }
     };

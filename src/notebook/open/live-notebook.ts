@@ -346,9 +346,14 @@ export class LiveNotebook {
 
   /** Notes that the kernel carries out these edits now: what it reports from here on is about them. */
   editsGiven({ codes }: CellEdits): void {
-    const corrected = Object.keys(codes).flatMap((cellId) => this.view.codeDelivered(cellId) ?? []);
+    const corrected: ViewCell[] = [];
+    for (const cellId in codes) {
+      const cell = this.view.codeDelivered(cellId);
+      if (cell !== undefined) corrected.push(cell);
+    }
+    if (corrected.length === 0) return;
     this.#tellCells(corrected);
-    if (corrected.length > 0) this.follower?.settled(corrected);
+    this.follower?.settled(corrected);
   }
 
   /** Notes that the kernel runs these cells with other codes than they have. It gets their present codes with the next edits. */

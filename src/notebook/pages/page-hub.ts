@@ -279,7 +279,7 @@ export class PageHub implements NotebookFollower {
   change(caller: PageCaller, changes: readonly DocumentChange[]): void {
     this.#change(caller, changes);
     if (this.#work.isIdle) {
-      this.#left(); // the request may have come from a page without a stream
+      if (this.#pages.get(caller.pageId)?.stream === undefined) this.#left();
       return;
     }
     for (const codes of this.#work.takeCodesOfNewCells()) this.#write(codes);
@@ -323,8 +323,8 @@ export class PageHub implements NotebookFollower {
     );
     const isOrderUnsure =
       performance.now() - page.reorderedMs < MAX_DELIVERY_MS && effective.some(changesOrder);
-    const order: DocumentChange = { type: 'reorder-cells', cellIds: view.cells.map(({ id }) => id) };
-    return [...refused, ...behind, ...(isOrderUnsure ? [order] : [])];
+    if (!isOrderUnsure) return [...refused, ...behind];
+    return [...refused, ...behind, { type: 'reorder-cells', cellIds: view.order }];
   }
 
   /** Returns the corrections of the changes that had no effect. */

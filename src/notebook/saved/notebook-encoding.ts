@@ -56,7 +56,8 @@ export function* encodeNotebook(
   yield;
   const fields = { updatedAt, versionSince, document: NO_BYTES };
   const bytes = yield* encodeRecordOfParts(notebookRecords, fields, 'document', parts);
-  const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  let length = 0;
+  for (const { byteLength } of parts) length += byteLength;
   const json = bytes.subarray(bytes.byteLength - length);
   return { document, versionSince, json, record: { kind: notebookRecords, bytes } };
 }

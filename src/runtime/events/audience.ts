@@ -14,8 +14,6 @@ export interface AudienceOptions extends ProcessStreams {
   readonly ring: ChunkRing;
   /** The bytes kept in the ring for subscribers that come back with a `Last-Event-ID`. */
   readonly resumeBytes: number;
-  /** Returns the bytes of events that wait for a commit and are not in the ring yet. */
-  readonly gatedBytes?: () => number;
   /** Returns whether the last event of the stream is in the ring. */
   readonly isEnded: () => boolean;
   /** Returns the frame that tells a subscriber why it is cut off. */
@@ -35,6 +33,8 @@ export class StreamAudience implements ChargedStream, HeartbeatTarget {
   /** The feeds through which other processes get this stream. Each feed is also one of the subscribers. */
   readonly #feeds = new Feeds();
   #userCount = 0;
+  /** The bytes of events that wait for a commit and are not in the ring yet. */
+  gatedBytes = 0;
   readonly backpressure: Backpressure;
   /** Called each time the last user has left. */
   readonly unused = new Listeners<void>();
@@ -176,7 +176,7 @@ export class StreamAudience implements ChargedStream, HeartbeatTarget {
   settle(): void {
     const { ring, limitBytes, resumeBytes, budget } = this.#options;
     let needed = ring.nextIndex;
-    let worstBytes = this.#options.gatedBytes?.() ?? 0;
+    let worstBytes = this.gatedBytes;
     for (const feed of this.#feeds) if (feed.isPressed) worstBytes = limitBytes;
     let ownBytes = 0;
     let furthestBytes = 0;

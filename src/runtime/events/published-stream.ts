@@ -86,15 +86,30 @@ export class PublishedStream<Event extends Frameable> {
   readonly #ring = new ChunkRing();
   /** Frames that wait for commits, and subscribers that join after them. */
   readonly #gate = new CommitGate<Frame | Newcomer<Event>>({
-    release: (item) => this.#release(item),
-    drop: (item) => this.#drop(item),
+    release: (item) => {
+      if ('subscriber' in item) {
+        this.#admit(item);
+        return;
+      }
+      const { length } = item.content;
+      this.#audience.gatedBytes -= length;
+      if (this.#batchLength + length > PIECE_BYTES) this.#seal();
+      this.#batch.push(item);
+      this.#batchLength += length;
+      this.#isDeliveryDue = true; // at the end of the turn, or when all frames that waited for the same commit are released
+    },
+    /** Its commit failed, so the event never happened. */
+    drop: (item) => {
+      if ('subscriber' in item) return;
+      this.#audience.gatedBytes -= item.content.length;
+      if (item.isLast) this.#closing = undefined;
+    },
     advanced: () => (this.#isDeliveryDue ? this.#deliver() : this.#audience.settle()),
   });
   readonly #audience: StreamAudience;
   /** The producer is paused when more bytes than this are held. */
   readonly #maxHeldBytes: number;
   #seq = 0;
-  #gatedLength = 0;
   #batch: Frame[] = [];
   #batchLength = 0;
   #isDeliveryDue = false;
@@ -119,7 +134,6 @@ export class PublishedStream<Event extends Frameable> {
       resumeBytes: limitBytes * resumeShare,
       heartbeats,
       budget,
-      gatedBytes: () => this.#gatedLength,
       isEnded: () => this.#isEnded,
       resyncFrame: (reason) => this.#resyncFrame(reason),
       onCutOff,
@@ -218,34 +232,21 @@ export class PublishedStream<Event extends Frameable> {
     const content = frameOf(`${this.#epoch}-${seq}`, event);
     const wasDue = this.#isDeliveryDue;
     if (typeof content === 'string') {
-      this.#gatedLength += content.length;
+      this.#audience.gatedBytes += content.length;
       this.#gate.push({ content, seq, isLast }, after);
     } else {
       const frame: Frame = { content: NOTHING, seq, isLast };
       this.#gate.push(frame, Promise.all([this.#make(frame, content), after]));
     }
     if (this.#isDeliveryDue && !wasDue) queueMicrotask(() => this.#deliverAfterTurn());
-    if (this.#gatedLength > this.#maxHeldBytes) this.#audience.settle();
+    if (this.#audience.gatedBytes > this.#maxHeldBytes) this.#audience.settle();
   }
 
   /** Encodes a large frame in slices. */
   async #make(frame: Frame, pieces: LargeFrame): Promise<void> {
     const bytes = await inSlices(wholeFrame(pieces));
     frame.content = bytes;
-    this.#gatedLength += bytes.byteLength;
-  }
-
-  #release(item: Frame | Newcomer<Event>): void {
-    if ('subscriber' in item) {
-      this.#admit(item);
-      return;
-    }
-    const { length } = item.content;
-    this.#gatedLength -= length;
-    if (this.#batchLength + length > PIECE_BYTES) this.#seal();
-    this.#batch.push(item);
-    this.#batchLength += length;
-    this.#isDeliveryDue = true; // at the end of the turn, or when all frames that waited for the same commit are released
+    this.#audience.gatedBytes += bytes.byteLength;
   }
 
   #admit({ subscriber, opening }: Newcomer<Event>): void {
@@ -254,13 +255,6 @@ export class PublishedStream<Event extends Frameable> {
     const replayed = this.#replayed;
     subscriber.join(ring.nextIndex, openingOf({ ...opening, ring, replayed, epoch: this.#epoch }));
     this.#audience.pump(subscriber);
-  }
-
-  /** Drops an item whose commit failed, because the event never happened. */
-  #drop(item: Frame | Newcomer<Event>): void {
-    if ('subscriber' in item) return;
-    this.#gatedLength -= item.content.length;
-    if (item.isLast) this.#closing = undefined;
   }
 
   /** Makes a chunk of the released frames. */

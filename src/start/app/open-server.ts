@@ -45,7 +45,7 @@ export async function openServer(
       metrics,
       tracer: planes.tracer,
       redeemTicket: (ticket, purpose) => identity.tickets.redeem(ticket, purpose),
-      pageCaller: (credential) => planes.pageTokens.principalOf(credential),
+      pageTokens: planes.pageTokens,
       auth: identity.authenticator,
       durable: identity.durable,
       store,

@@ -116,8 +116,8 @@ export class KernelProcess implements Kernel {
     this.#commands = new CommandSlot({ sender, signal: () => this.#child.signal('SIGINT') });
     this.#calls = new CallWindow(sender, (isHeld) => this.#child.hold(isHeld));
     sender.onDrained = () => {
-      this.#calls.settle();
-      this.#sendWaiting();
+      if (this.#calls.isHeld) this.#calls.settle();
+      if (this.#waitingPages.length > 0 || this.#waitingCompletion !== undefined) this.#sendWaiting();
     };
     this.#after(port.launchTimeoutMs, () => {
       if (this.#state !== 'up') this.#refuse('kernel_start_failed', 'The kernel did not start in time.');
