@@ -136,6 +136,6 @@ function fromDataUrl(text: string): Pick<OutputContent, 'bytes' | 'urlStart'> | 
 
 /** Returns the text before the bytes in a base64 data URL; null for any other text. */
 function urlStartOf(text: string): string | null {
-  // The slice is only matched, so it may cut a character.
+  // The slice is only matched, and cuts no character that is used.
   return /^data:[^,;]*;base64,/.exec(text.slice(0, 200))?.[0] ?? null;
 }
