@@ -166,6 +166,7 @@ async function openGated(path: string, openNow: () => RootDatabase<Buffer, Store
     mkdirSync(path, { recursive: true });
     return await OpeningGate.open(path, openNow);
   } catch (error) {
+    if (error instanceof OperatorError) throw error;
     throw systemFailure(`The store at ${path} cannot be opened`, error);
   }
 }

@@ -15,12 +15,17 @@
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { OperatorError } from '#src/base/errors/operator-error.ts';
 import { errorNameOf } from '#src/base/errors/system-error.ts';
 import { loadSharedFileLock, type SharedFileLock } from '#src/base/os/file-lock.ts';
 import { DATA_FILE } from './store-folder.ts';
 
 const RETRY_MS = 1;
-const MAX_WAIT_MS = 10_000;
+/** Less than the time that a primary gives a new worker, so that the worker can say what it waits for. */
+const MAX_WAIT_MS = 50_000;
+
+const BUSY = 'The store cannot be opened now, because another process has been writing to it for too long.';
+const ADVICE = 'Check whether its disk hangs or the other process is stopped, then try again.';
 
 /** Descriptors of a store, which its locks are on. */
 interface Doors {
@@ -41,19 +46,20 @@ export class OpeningGate implements Disposable {
   /**
    * Calls `open`, which opens the store in the directory `path`, once no process commits to it.
    * Resolves with the result of `open`, and the gate for the commits of this process. Waits for
-   * commits in progress, at most ten seconds. A process that has not ended its commit by then is
-   * blocked by its disk or its event loop.
+   * commits in progress, which a slow disk may hold for long. Rejects with `OperatorError` after
+   * `maxWaitMs`: an opening during a commit could lose that commit after it was acknowledged.
    */
   static async open<T>(
     path: string,
     open: () => T,
+    maxWaitMs = MAX_WAIT_MS,
   ): Promise<{ readonly opened: T; readonly gate: OpeningGate }> {
     const lock = await loadSharedFileLock();
     if (lock === undefined) return { opened: open(), gate: new OpeningGate(undefined) };
     const directory = openSync(path, 'r');
     let file: number | undefined;
     try {
-      const deadline = performance.now() + MAX_WAIT_MS;
+      const deadline = performance.now() + maxWaitMs;
       await until(() => lock.own(directory), deadline);
       file = openIfThere(join(path, DATA_FILE));
       const found = file;
@@ -102,9 +108,12 @@ export class OpeningGate implements Disposable {
   }
 }
 
-/** Resolves when `take` returns true, or at the deadline. */
+/** Resolves when `take` returns true. Rejects with `OperatorError` at the deadline. */
 async function until(take: () => boolean, deadline: number): Promise<void> {
-  while (!take() && performance.now() < deadline) await pause(RETRY_MS);
+  while (!take()) {
+    if (performance.now() >= deadline) throw new OperatorError(BUSY, ADVICE);
+    await pause(RETRY_MS);
+  }
 }
 
 function openIfThere(path: string): number | undefined {

@@ -89,6 +89,27 @@ test('processes that open the store repeatedly lose no commits of others, and ge
   );
 });
 
+test('a process does not open the store while a commit is in progress, however long that takes', async (t) => {
+  const { store, path } = await temporaryStore(t);
+  const { lock, file } = await locksOf(path);
+  lock.share(file); // this is what a commit in progress does
+  let isOpened = false;
+  const open = () => {
+    isOpened = true;
+  };
+  await assert.rejects(
+    OpeningGate.open(path, open, 0),
+    /another process has been writing to it for too long/,
+  );
+  assert.equal(isOpened, false);
+  store.write((tx) => tx.put(sharedThings, record('a'), 'ws_1', 'a'));
+  await store.durable(); // the process that has given up keeps no lock
+  lock.release(file);
+  const { gate } = await OpeningGate.open(path, open, 0);
+  gate[Symbol.dispose]();
+  assert.equal(isOpened, true);
+});
+
 test('a store that cannot be opened leaves its gate open', async (t) => {
   const { store, path } = await temporaryStore(t);
   const fail = () => {
