@@ -19,6 +19,7 @@ const SETTINGS = { TROUPE_NEW_STORE: 'true' };
 /** Ends of workers that the primary logs. */
 const WORKER_ENDED = 'a worker has ended; others take over its slots';
 const NOT_IN_ORDER = 'a worker that was being replaced did not stop in order';
+const NOT_STORED = 'the worker has stopped before all that it had begun';
 const NOT_REPLACED = 'no other worker could start; this one goes on';
 
 const MAX_STARTS_KILLED = 3;
@@ -275,6 +276,8 @@ export class SimulatedCluster extends SimulatedServer {
     if (message === HOST_LOST) return this.killedHosts > 0; // every worker logs it
     // A shared turn cannot be tried again, so its worker ends when the disk is full before anybody has noticed.
     if (message.includes('ENOSPC')) return this.#wasFull;
+    // A drain has an end, and a commit on a slow disk may take longer.
+    if (message.startsWith(NOT_STORED)) return this.world.nowMs < diskOf(this.world).slowUntilMs;
     if (message === NOT_REPLACED) return this.#wasKilled;
     if (message === WORKER_ENDED || message === NOT_IN_ORDER) return this.#killed-- > 0;
     return super.expects(message, fields);

@@ -52,6 +52,8 @@ export class Disk {
   isKnownFull = false;
   /** When something was wrong last. */
   troubledAtMs = Number.NEGATIVE_INFINITY;
+  /** Until when a commit that a slow disk holds is under way. */
+  slowUntilMs = Number.NEGATIVE_INFINITY;
   #underWay = 0;
   /** The process that commits. */
   #holder: Life | undefined;
@@ -179,7 +181,9 @@ export class Disk {
       this.#unlock();
     };
     this.#endFlush = flush;
-    now.after(flushMs * (trouble === 'slow' ? SLOWNESS : 1), flush, OUTSIDE);
+    const takesMs = flushMs * (trouble === 'slow' ? SLOWNESS : 1);
+    if (trouble === 'slow') this.slowUntilMs = now.nowMs + takesMs;
+    now.after(takesMs, flush, OUTSIDE);
   }
 
   /** Begins or ends a time in which something is wrong. */
