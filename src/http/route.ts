@@ -95,8 +95,8 @@ interface Declaration<Path extends string, A extends RouteAccess, Headers extend
   readonly sameOrigin?: boolean;
   /** Whether an `Idempotency-Key` is ignored, because the reply is a stream or the request only makes other requests. */
   readonly ignoresKeys?: boolean;
-  /** Whether the handler writes an audit entry, which includes the client's address. */
-  readonly audited?: boolean;
+  /** Whether the handler writes an audit entry, which includes the client's address. A function decides by the path's parameters. */
+  readonly audited?: boolean | ((params: Readonly<Record<string, string>>) => boolean);
   /** Whether the reply holds a secret: its idempotency record is then encrypted with the caller's credential. */
   readonly secretAnswer?: boolean;
   /**

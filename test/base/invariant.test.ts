@@ -22,6 +22,8 @@ import { connectorOf } from '#src/datasource/connectors/connection-schema.ts';
 import { readSealed } from '#src/datasource/keys/sealed-connections.ts';
 import { sealText } from '#src/datasource/keys/sealed-text.ts';
 import { BodyMemory } from '#src/http/edge/body-memory.ts';
+import { notebookPageRoutes } from '#src/http/routes/notebook-pages.ts';
+import type { FrontEndRequest } from '#src/notebook/pages/notebook-pages.ts';
 import { mergeStates } from '#src/operate/operators/cluster-state.ts';
 import { authorize } from '#src/people/auth/permissions.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
@@ -227,6 +229,23 @@ test('a caller that breaks the rule of a part is told the rule', async () => {
     'Each state of a notebook session has a status.': () => sessionStatus({ matches: () => false } as never),
   };
   for (const [rule, call] of Object.entries(calls)) assert.throws(call, broken(rule), rule);
+});
+
+test('only a request of a page that is known to be audited writes into the audit', () => {
+  const noted: unknown[] = [];
+  const answer = ({ note }: FrontEndRequest) => {
+    note({ action: 'session.close', target: 'nb_1', outcome: 'done' });
+    return 'success';
+  };
+  const audit = { note: (...entry: unknown[]) => noted.push(entry) };
+  const parts = { audit, pages: { answer }, sessions: { prepare: () => undefined } };
+  const routes = notebookPageRoutes(parts as never, parts as never);
+  const route = routes.find(({ operationId }) => operationId === 'sendFromNotebookPage')!;
+  const send = (path: string) => route.handle({ principal: {}, params: { path }, headers: {} } as never);
+  send('kernel/shutdown');
+  assert.equal(noted.length, 1);
+  const rule = 'A request of a page that the audit notes is among the audited ones.';
+  assert.throws(() => send('document/transaction'), broken(rule));
 });
 
 /** Rules that no test can break from outside: the compiler needs the fact, and nearby code makes it true. */

@@ -24,8 +24,8 @@ export function openUnsavedNotebook(
       outputs: new Map(),
     },
     stream,
-    save: ({ after }) => ({ document: after, versionSince: 0 }),
-    committed: () => undefined,
+    notebooks: { save: (_, { after }) => ({ document: after, versionSince: 0 }) },
+    store: { durable: () => undefined },
   });
   return { live, stream };
 }

@@ -251,8 +251,9 @@ export function admitRequest(
   }
   if (counted !== undefined && route.ignoresKeys !== true && !context.readOnly)
     request.idempotencyKey = readIdempotencyKey(req, counted);
-  if (route.audited === true && request.remoteAddress === '')
-    request.remoteAddress = context.clientAddress(res, req);
+  const { audited } = route;
+  const isAudited = typeof audited === 'function' ? audited(request.params) : audited === true;
+  if (isAudited && request.remoteAddress === '') request.remoteAddress = context.clientAddress(res, req);
   if (route.secretAnswer === true) request.credential ??= req.getHeader('authorization');
   const query = req.getQuery() ?? '';
   request.query =

@@ -1,6 +1,7 @@
 import { MAX_PAGE_BODY_BYTES, type PageAccess, type PageCredential } from '#src/base/caller/page-access.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
+import { invariant } from '#src/base/errors/invariant.ts';
 import type { NotebookUrl } from '#src/base/json/notebook-url.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import { OPERATIONS } from '#src/contract/wire/operations/table.ts';
@@ -48,6 +49,14 @@ export const FROM_PAGE = {
   credential: 'page',
   anyOrigin: true,
 } as const;
+
+/** The requests of pages that write into the audit, by their path below `api/`. Edits of cells are not among them. */
+const AUDITED: ReadonlySet<string> = new Set([
+  'kernel/copy',
+  'kernel/restart_session',
+  'kernel/shutdown',
+  'secrets/create',
+]);
 
 /** Redirects from marimo's page to the page that shows it in a frame. */
 const TO_NOTEBOOK = { kind: 'empty', status: 303, headers: { location: '../' } } as const;
@@ -247,7 +256,7 @@ export function notebookPageRoutes(
       ...FROM_PAGE,
       summary: 'Carry out a POST request that the page of a notebook sends',
       ignoresKeys: true,
-      audited: true,
+      audited: ({ path = '' }) => AUDITED.has(path),
       bodyLimitBytes: MAX_PAGE_BODY_BYTES,
       errors: [
         'session_closed',
@@ -308,9 +317,14 @@ function answer(
     const origin = publicUrl ?? publicOriginOf(headers.host, headers['x-forwarded-proto']);
     return origin + frontEndPath(frontEnd.version());
   };
-  const note = (...changes: readonly AuditedChange[]) => audit.note(auditContextOf(request), ...changes);
+  const note = (...changes: readonly AuditedChange[]) => {
+    invariant(AUDITED.has(path), 'A request of a page that the audit notes is among the audited ones.', path);
+    audit.note(auditContextOf(request), ...changes);
+  };
   const sent = { principal, notebookId, path: `api/${path}`, method, pageId, body, assetUrl, note };
-  const answered = sessions.whenReadable(principal.workspaceId, notebookId, () => pages.answer(sent));
+  const prepared = sessions.prepare(principal.workspaceId, notebookId);
+  const answered = prepared === undefined ? pages.answer(sent) : prepared.then(() => pages.answer(sent));
+  if (answered === 'success') return SUCCESS;
   return answered instanceof Promise ? answered.then(replyOf) : replyOf(answered);
 }
 

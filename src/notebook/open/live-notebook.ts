@@ -70,10 +70,14 @@ export interface LiveNotebookOptions {
   readonly session: ActorId;
   readonly saved: SavedState;
   readonly stream: SessionStream;
-  /** Saves the document in this turn's commit and returns it with its new `updatedAt`. */
-  readonly save: (change: LiveChange) => SavedChange;
-  /** Resolves when the writes of this turn are committed. */
-  readonly committed: () => Promise<void> | undefined;
+  readonly notebooks: {
+    /** Saves the document in this turn's commit and returns it with its new `updatedAt`. */
+    save(workspaceId: WorkspaceId, change: LiveChange): SavedChange;
+  };
+  readonly store: {
+    /** Resolves when the writes of this turn are committed; undefined when they are. */
+    durable(): Promise<void> | undefined;
+  };
 }
 
 export class LiveNotebook {
@@ -90,8 +94,8 @@ export class LiveNotebook {
   readonly #edits = new PendingEdits();
   /** Whether there are edits that the kernel has not got. */
   hasEdits = false;
-  readonly #save: (change: LiveChange) => SavedChange;
-  readonly #committed: () => Promise<void> | undefined;
+  readonly #notebooks: LiveNotebookOptions['notebooks'];
+  readonly #store: LiveNotebookOptions['store'];
   #document: NotebookDocument;
   #versionSince: number | undefined;
   readonly #kernel: PausableKernel;
@@ -110,8 +114,8 @@ export class LiveNotebook {
     this.workspaceId = options.session.workspaceId;
     this.sessionId = options.session.id as SessionId;
     this.stream = options.stream;
-    this.#save = options.save;
-    this.#committed = options.committed;
+    this.#notebooks = options.notebooks;
+    this.#store = options.store;
     this.#document = options.saved.document;
     this.view = savedView(options.saved);
     this.#kernel = new PausableKernel(this.stream);
@@ -135,7 +139,7 @@ export class LiveNotebook {
 
   /** Resolves when all writes so far are on disk; `undefined` when they are. */
   committed(): Promise<void> | undefined {
-    return this.#committed();
+    return this.#store.durable();
   }
 
   /** The time of the notebook's last use, by the clock of `performance.now()`. */
@@ -293,7 +297,7 @@ export class LiveNotebook {
     }
     this.#saveCells(by);
     const touched = changes.flatMap(({ cellId }) => this.view.get(cellId) ?? []);
-    this.#publishRegistered(touched, this.#committed());
+    this.#publishRegistered(touched, this.#store.durable());
     this.#tellCells(touched);
     this.follower?.changed(touched.flatMap(changesTo), null, { userId: by, isAgent: false });
   }
@@ -380,7 +384,7 @@ export class LiveNotebook {
     this.#changes.flush();
     this.#saveCells(by);
     this.follower?.changed(applied.changes, origin, this.#author(by));
-    const after = this.#committed();
+    const after = this.#store.durable();
     for (const cellId of deleted) this.#changes.forget(cellId);
     if (deleted.length > 0) this.#publish({ type: 'cells-deleted', data: { cellIds: deleted } }, after);
     if (registered.length > 0 || reordered) this.#publishRegistered(registered, after);
@@ -436,13 +440,13 @@ export class LiveNotebook {
 
   #replace(after: NotebookDocument, by = this.work.current?.by ?? this.#document.updatedBy): void {
     const change = { before: this.#document, versionSince: this.#versionSince, after, by };
-    const { document, versionSince } = this.#save(change);
+    const { document, versionSince } = this.#notebooks.save(this.workspaceId, change);
     this.#document = document;
     this.#versionSince = versionSince;
     const { updatedAt } = document;
     this.view.saved(updatedAt);
     this.#revision++;
-    this.#publish({ type: 'notebook.saved', data: { updatedAt } }, this.#committed());
+    this.#publish({ type: 'notebook.saved', data: { updatedAt } }, this.#store.durable());
   }
 
   #publishRegistered(cells: readonly ViewCell[], after: Promise<void> | undefined): void {

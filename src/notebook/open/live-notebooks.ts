@@ -78,8 +78,8 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
       session: { workspaceId, id },
       saved,
       stream,
-      save: (change) => this.#notebooks.save(workspaceId, change),
-      committed: () => this.#store.durable(),
+      notebooks: this.#notebooks,
+      store: this.#store,
     });
   }
 

@@ -290,13 +290,17 @@ export class PageHub implements NotebookFollower {
     const page = this.#pages.get(pageId);
     const { view } = this.#live;
     const repeated = new Set<string>();
-    const wanted = changes.map(pageChange).filter((change) => {
-      if (change.type !== 'set-code') return true;
-      // A page sends back the texts that it has received. If such a text were taken for an edit, it
-      // would undo later changes.
-      if (page?.echoes.isEcho(change.cellId, change.code) === true) repeated.add(change.cellId);
-      return !repeated.has(change.cellId) && view.get(change.cellId)?.code !== change.code;
-    });
+    const wanted: DocumentChange[] = [];
+    for (const sent of changes) {
+      const change = pageChange(sent);
+      if (change.type === 'set-code') {
+        // A page sends back the texts that it has received. If such a text were taken for an edit, it
+        // would undo later changes.
+        if (page?.echoes.isEcho(change.cellId, change.code) === true) repeated.add(change.cellId);
+        if (repeated.has(change.cellId) || view.get(change.cellId)?.code === change.code) continue;
+      }
+      wanted.push(change);
+    }
     const isRepeated = (change: DocumentChange) => change.type === 'set-code' && repeated.has(change.cellId);
     const corrections = repeated.size === 0 ? [] : this.#correctionsOf(changes.filter(isRepeated));
     if (wanted.length > 0) {

@@ -92,13 +92,10 @@ export class PagePresence {
         cells.set(change.cellId, this.#cellOf(change, earlier));
     }
     if (cells.size === 0) return;
-    const others = earlier.filter(({ cellId }) => !cells.has(cellId));
+    const shown = [...cells.values()];
+    for (const one of earlier) if (!cells.has(one.cellId)) shown.push(one);
     this.#authors.delete(key);
-    this.#authors.set(key, {
-      ...author,
-      at: timestamp(),
-      cells: [...cells.values(), ...others].slice(0, MAX_CHANGED_CELLS),
-    });
+    this.#authors.set(key, { ...author, at: timestamp(), cells: shown.slice(0, MAX_CHANGED_CELLS) });
     for (const oldest of this.#authors.keys()) {
       if (this.#authors.size <= MAX_AUTHORS) break;
       this.#authors.delete(oldest);
@@ -132,9 +129,7 @@ export class PagePresence {
     earlier: readonly ChangedCell[],
   ) {
     const cell = this.#live.view.get(cellId);
-    const [line = ''] = cutText(cell?.code ?? '', 0, MAX_LOOKED_CHARS)
-      .trim()
-      .split('\n', 1);
+    const [line = ''] = (cell?.code ?? '').slice(0, MAX_LOOKED_CHARS).trim().split('\n', 1);
     const label =
       cell === undefined
         ? (earlier.find((one) => one.cellId === cellId)?.label ?? '')

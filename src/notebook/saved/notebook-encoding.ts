@@ -24,6 +24,7 @@ const NO_BYTES = new Uint8Array();
 /** A notebook with its stored and served forms. */
 export interface EncodedNotebook {
   readonly document: NotebookDocument;
+  readonly title: string | null;
   readonly versionSince: number;
   /** The notebook's JSON, which is a part of the record. */
   readonly json: Uint8Array;
@@ -33,10 +34,10 @@ export interface EncodedNotebook {
 export function putNotebook(
   tx: Transaction,
   workspaceId: WorkspaceId,
-  { document, versionSince, record }: EncodedNotebook,
+  { document, title, versionSince, record }: EncodedNotebook,
 ): void {
   tx.putEncoded(record, workspaceId, document.id);
-  tx.put(notebookSummaries, { ...summaryOf(document), versionSince }, workspaceId, document.id);
+  tx.put(notebookSummaries, { ...summaryOf(document, title), versionSince }, workspaceId, document.id);
 }
 
 /** `versionSince` is when the version of the notebook began, in milliseconds since 1970. */
@@ -59,7 +60,7 @@ export function* encodeNotebook(
   let length = 0;
   for (const { byteLength } of parts) length += byteLength;
   const json = bytes.subarray(bytes.byteLength - length);
-  return { document, versionSince, json, record: { kind: notebookRecords, bytes } };
+  return { document, title, versionSince, json, record: { kind: notebookRecords, bytes } };
 }
 
 export function* decodeNotebook(json: Uint8Array): Generator<undefined, NotebookDocument> {
@@ -77,11 +78,10 @@ export function* decodePrepared(json: Uint8Array): Generator<undefined, Notebook
 }
 
 /** Returns a notebook's entry in lists. */
-function summaryOf(notebook: NotebookDocument): NotebookSummaryRecord {
+function summaryOf(notebook: NotebookDocument, title: string | null): NotebookSummaryRecord {
   const { id, createdBy, createdAt, updatedBy, updatedAt, serialization, datasourceSlugs, metadata } =
     notebook;
   const shown = shownMetadata(metadata);
-  const title = titleOf(serialization);
   const cellCount = serialization.cells.length;
   const people = { createdBy, createdAt, updatedBy, updatedAt };
   const summary = { id, title, cellCount, datasourceSlugs, ...shown, ...people };

@@ -69,7 +69,7 @@ export class LiveActors {
     this.residentActors = new ResidentActors(store, owners);
     this.watch = watch;
     store.beforeCommit(() => {
-      this.saveMoved();
+      if (this.#moved.size > 0) this.saveMoved();
       if (this.#passing.size > 0) this.#dropPassing();
     });
   }
@@ -172,7 +172,6 @@ export class LiveActors {
 
   /** Writes the snapshots of all actors that moved, and drops the idle actors beyond the limit. */
   saveMoved(): void {
-    if (this.#moved.size === 0) return;
     const moved = [...this.#moved];
     this.#moved.clear();
     const written: LiveActor[] = [];

@@ -34,9 +34,8 @@ const FRAME_END = Buffer.from('\n\n');
  * is the time of the event, or else of the call.
  */
 export function encodeEventFrame(id: string, event: Frameable): string {
-  const json = JSON.stringify(event);
-  if (event.time !== undefined) return `id: ${id}\ndata: ${json}\n\n`;
-  return `id: ${id}\ndata: ${withMember(json, `"time":"${timestamp()}"`)}\n\n`;
+  const timed = event.time === undefined ? { ...event, time: timestamp() } : event;
+  return `id: ${id}\ndata: ${JSON.stringify(timed)}\n\n`;
 }
 
 /**
@@ -78,10 +77,10 @@ export function* wholeFrame(frame: LargeFrame): Generator<undefined, Uint8Array>
   return yield* joined(pieces);
 }
 
-/** Returns frames that a subscriber has missed, each marked with `missed: true`. `frames` are whole frames. */
+/** Returns frames that a subscriber has missed, each marked with `missed: true` as a last member of its event. `frames` are whole frames. */
 export function* markMissed(frames: Uint8Array): Generator<string> {
   for (const frame of textOf(frames).split('\n\n')) {
-    if (frame !== '') yield `${withMember(frame, '"missed":true')}\n\n`;
+    if (frame !== '') yield `${frame.slice(0, -1)},"missed":true}\n\n`;
   }
 }
 
@@ -117,11 +116,6 @@ export function lastEventIdOf(frames: Buffer): string {
   const before = frames.lastIndexOf('\n\nid: ');
   const start = (before < 0 ? 0 : before + '\n\n'.length) + 'id: '.length;
   return frames.toString('latin1', start, frames.indexOf('\n', start));
-}
-
-/** Adds a member to the JSON object at the end of a text. The object must have a member already. */
-function withMember(json: string, member: string): string {
-  return `${json.slice(0, -1)},${member}}`;
 }
 
 function textOf(bytes: Uint8Array): string {

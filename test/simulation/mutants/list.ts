@@ -70,8 +70,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         module: '#src/runtime/actors/live-actors.ts',
-        from: '            this.saveMoved();\n            if (this.#passing.size > 0)',
-        to: '            if (!this.isLate) { this.isLate = true; setImmediate(() => { store.write(() => this.saveMoved()); this.isLate = false; }); }\n            if (this.#passing.size > 0)',
+        from: '            if (this.#moved.size > 0)\n                this.saveMoved();',
+        to: '            if (!this.isLate) { this.isLate = true; setImmediate(() => { store.write(() => this.saveMoved()); this.isLate = false; }); }',
       },
     ],
   },

@@ -219,10 +219,6 @@ export class KernelProcess implements Kernel {
 
   #command(type: string, fields: Readonly<Record<string, unknown>>): number {
     invariant(this.#state === 'up', 'A kernel gets commands only while it is up.', this.id);
-    return this.#give(type, fields);
-  }
-
-  #give(type: string, fields: Readonly<Record<string, unknown>>): number {
     const seq = this.#commands.give(type, fields);
     this.#work.begin();
     return seq;
@@ -298,7 +294,8 @@ export class KernelProcess implements Kernel {
     } else if (message.op === 'bridge-ready' && this.#state === 'forking') {
       this.#mark('readyAt');
       this.#state = 'opening';
-      this.#give('create-notebook', createNotebook(this.#launch));
+      this.#commands.give('create-notebook', createNotebook(this.#launch));
+      this.#work.begin();
     }
     batch.push(message);
   }
