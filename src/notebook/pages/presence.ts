@@ -129,7 +129,9 @@ export class PagePresence {
     earlier: readonly ChangedCell[],
   ) {
     const cell = this.#live.view.get(cellId);
-    const [line = ''] = (cell?.code ?? '').slice(0, MAX_LOOKED_CHARS).trim().split('\n', 1);
+    const [line = ''] = cutText(cell?.code ?? '', 0, MAX_LOOKED_CHARS)
+      .trim()
+      .split('\n', 1);
     const label =
       cell === undefined
         ? (earlier.find((one) => one.cellId === cellId)?.label ?? '')
