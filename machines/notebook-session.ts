@@ -14,7 +14,7 @@
  * S1 A kernel exists only inside `live`, and exactly one.
  *    — "random sequences of events keep kernels, work and announcements consistent"
  * S2 `work` is set exactly in `live.busy`.
- *    — "a session takes work only while it has none, and is busy only with work"
+ *    — "a session takes work only while it has no work, and is busy only with work"
  * S3 Accepted work is ended exactly once, through `endWork`; only a crash of the server leaves it open.
  *    — "every way out of busy ends the work exactly once, with the right result"
  * S4 Closed stays closed until `open`: a session's id is its notebook's, so it can be opened again.

@@ -33,7 +33,7 @@ test('an answer with too many bytes in its stream fails', async () => {
   assert.equal(await asked(body, { bytes: body.length - 1 }), 'model_answer_too_long');
 });
 
-test('an answer of a thousand calls is accepted, and one more call fails it', async () => {
+test('an answer of a thousand calls is accepted, and an answer with one more call fails', async () => {
   assert.equal(await asked(calls(ANSWER_LIMITS.blocks) + END), 1_000);
   assert.equal(await asked(calls(ANSWER_LIMITS.blocks + 1) + END), 'model_answer_too_long');
 });

@@ -16,7 +16,7 @@ function failed(statusCode: number, hintMs: number) {
   return [retryMs, failure.message];
 }
 
-test('a provider is asked again after a pause of up to a minute that it names, and not if the pause is longer', () => {
+test('a provider is asked again after the pause that it names, if the pause is at most a minute', () => {
   const later = MAX_HINT_MS + 1_000;
   const limited = 'The model accepts no more requests at present';
   assert.deepEqual(failed(429, MAX_HINT_MS), [MAX_HINT_MS, `${limited} for now.`]);

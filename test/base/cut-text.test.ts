@@ -37,7 +37,7 @@ test('text without pairs is cut like by slice', () => {
     assert.equal(cutText('abcdef', start, end), 'abcdef'.slice(start, end));
 });
 
-test('half a pair that is in the text itself stays as it is', () => {
+test('a lone surrogate in the text itself stays unchanged', () => {
   assert.equal(cutText('a\ud83d', 0, 2), 'a\ud83d');
   assert.equal(cutText('\ude00a', 1), 'a');
 });

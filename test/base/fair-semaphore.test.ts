@@ -113,7 +113,7 @@ test('a held place is given back once, and a key without a place may always get 
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test('a key that gives back its only place gets the next one first, and new work does not overtake what waits', async () => {
+test('a key that gives back its only place gets the next place first, and new work does not overtake waiting work', async () => {
   const semaphore = new FairSemaphore({ width: 4, widthOfKey: 2, queueOfKey: 9, alwaysOne: true });
   const [a] = ['a', 'a', 'b'].map((key) => semaphore.tryHold(key));
   const d = semaphore.tryHold('d')!;

@@ -137,7 +137,7 @@ test('no more bytes are given back than were charged', async () => {
   assert.throws(() => charge[Symbol.dispose](), broken('An upload gives back only what is charged for it.'));
 });
 
-test('a session takes work only while it has none, and is busy only with work', (t) => {
+test('a session takes work only while it has no work, and is busy only with work', (t) => {
   const { context } = startSession(t).session.getSnapshot();
   const work = { kind: 'run', id: 'run_1' } as const;
   assert.match(
@@ -149,7 +149,7 @@ test('a session takes work only while it has none, and is busy only with work', 
   assert.match(String(busy), /A busy session has work\. Broken by: nb_1/);
 });
 
-test('a conversation takes a run only while it has none, and is busy only with a run', (t) => {
+test('a conversation takes a run only while it has no run, and is busy only with a run', (t) => {
   const { context } = startConversation(t).session.getSnapshot();
   const run = { id: 'run_0' } as unknown as NonNullable<typeof context.run>;
   assert.match(

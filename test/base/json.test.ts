@@ -174,7 +174,7 @@ test('the pieces of long JSON and of long UTF-8 are put together in steps', (t) 
   assert.equal(json.toString(), JSON.stringify([text]));
 });
 
-test('neither megabytes that are not JSON nor blanks around a value are decoded in one piece', (t) => {
+test('megabytes of text without JSON, and of blanks around a value, are not decoded in one piece', (t) => {
   const [blanks, others] = [' \n\t\r'.repeat(100_000), 'ä'.repeat(100_000)];
   let longest = 0;
   const decode = Buffer.prototype.toString;

@@ -6,7 +6,7 @@ import { parseCommandLine, select, UsageError } from '../../bench/command-line.t
 const ALL = ['gets', 'creates', 'session-open', 'session-starts'].map((name) => ({ name, title: name }));
 const names = (...wanted: string[]) => select(ALL, wanted).map(({ name }) => name);
 
-test('names of scenarios are arguments, and a part of a name selects all matching ones', () => {
+test('names of scenarios are arguments, and a part of a name selects all matching scenarios', () => {
   assert.deepEqual(parseCommandLine(['gets', 'creates', '--quick']).names, ['gets', 'creates']);
   assert.deepEqual(names('creates', 'gets'), ['gets', 'creates']);
   assert.deepEqual(names('session'), ['session-open', 'session-starts']);

@@ -60,7 +60,7 @@ test('a tail that is slower than the tail of the better peer misses the target',
   assert.equal(ratiosOf(outcomeOf('ms', { peer: 1.2, tail: true }, times)).isMet, false);
 });
 
-test('a target without figures for it is neither met nor missed', () => {
+test('a target without figures counts neither as met nor as missed', () => {
   assert.equal(ratiosOf(outcomeOf('ms', { peer: 2 }, { troupe: [1] })).isMet, undefined);
 });
 

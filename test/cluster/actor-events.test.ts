@@ -154,7 +154,7 @@ test('nothing is reported to a worker that has ended, even if its question is re
   assert.equal(other!.runtime.watch.isWatched, false);
 });
 
-test('an event of another worker is published once it is on disk there', async (t) => {
+test('an event of another worker is published once that worker has it on disk', async (t) => {
   let commit = () => {};
   const committed = new Promise<void>((resolve) => {
     commit = resolve;

@@ -57,7 +57,7 @@ function replaceSecond(cluster: ReturnType<typeof fleet>): WorkerProcess {
 const slotsOf = (table: SlotTable | undefined, worker: number) =>
   table!.owners.flatMap((owner, slot) => (owner === worker ? [slot] : []));
 
-test('the first workers serve once all of them answer questions', (t) => {
+test('the first workers serve once all first workers answer questions', (t) => {
   const { assignment, workers, opsOf } = fleet(t, 3);
   const [one, two, three] = [...workers.values()];
   assignment.joined(one!, assignment.tableFor(one!).number);
@@ -80,7 +80,7 @@ test('the slots of a worker that has ended go to the others in equal parts', (t)
   for (const slot of slotsOf(before, 1)) assert.equal(after!.owners[slot], 1, 'no slot of the living moves');
 });
 
-test('a replacement serves once all others know it, and gets only slots that they release', (t) => {
+test('a replacement serves once all other workers know it, and gets only slots that other workers release', (t) => {
   const cluster = fleet(t, 2);
   const heir = replaceSecond(cluster);
   const { assignment } = cluster;
@@ -123,7 +123,7 @@ test('a replaced worker leaves all its slots to its replacement', (t) => {
   assert.deepEqual(cluster.tableOf(2)!.workers, [2, 3]);
 });
 
-test('a replacement that has ended before the replaced worker gets none of its slots', (t) => {
+test('a replacement that ends before the replaced worker gets no slots of that worker', (t) => {
   const cluster = fleet(t, 2);
   const { assignment, workers, tableOf } = cluster;
   begin(cluster);

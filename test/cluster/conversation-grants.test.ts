@@ -83,7 +83,7 @@ async function open(t: TestContext) {
   return { second, ask, addMember, removeMember };
 }
 
-test('a member that another worker has just removed gets neither a grant to a conversation nor its ownership', async (t) => {
+test('a member whom another worker has just removed gets no grant to a conversation, and does not become its owner', async (t) => {
   const { second, ask, addMember, removeMember } = await open(t);
   for (const operationId of ['grantAgentSession', 'handOverAgentSession']) {
     const userId = `user-of-${operationId}`;

@@ -43,7 +43,7 @@ test('a request is carried out in the home of its workspace, unchanged', async (
   assert.equal(answer.headers['cache-control'], 'no-store');
 });
 
-test('the home checks again whether the caller may do it, because the right may be gone since the first check', async (t) => {
+test('the home checks the right of the caller again, because the caller may have lost it since the first check', async (t) => {
   let checks = 0;
   const authorize = () => {
     if (++checks === 2) throw new AppError('role_too_low', 'You may not any more.');
@@ -215,7 +215,7 @@ test('a client that leaves while its large body is checked gets no answer', asyn
   assert.equal((await send(first, '/things/1', { headers })).status, 200);
 });
 
-test('a request for a workspace that has moved is refused by its former home, and reaches its new one, also when that is this worker', async (t) => {
+test('a request for a workspace that has moved is refused by the former home and reaches the new home, even if that is this worker', async (t) => {
   const { first, headers, peers, giveAllTo } = await start(t);
   giveAllTo(0, [1]); // the first worker does not know yet that it owns all slots
   const asked = t.mock.method(peers[1], 'ownsSlot').mock;

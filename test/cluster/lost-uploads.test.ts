@@ -84,7 +84,7 @@ test('reading stops when a body is far beyond its limit, and the connection has 
   assert.deepEqual(done, ['whole: false']);
 });
 
-test('a client that leaves while its body is discarded is neither resumed nor answered', () => {
+test('a client that leaves while its body is discarded is not resumed and gets no answer', () => {
   const { upload, receive, done } = openUpload(PIECE.byteLength * 4);
   receive(PIECE);
   upload.discard((isWhole) => done.push(`whole: ${isWhole}`));

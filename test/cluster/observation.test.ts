@@ -111,7 +111,7 @@ test('a worker that does not answer is counted as silent', async () => {
   assert.match(await metrics(), /troupe_workers\{state="silent"\} 2\n/);
 });
 
-test('lines of several logs are in the order of their times, and lines without a time stay after the line before them', () => {
+test('lines of several logs are sorted by time, and a line without a time stays after its predecessor', () => {
   const at = (second: number, text: string) => `{"time":"2026-01-01T00:00:0${second}.000Z","msg":"${text}"}`;
   const merged = mergeLines([
     [at(1, 'a'), 'no time', at(4, 'd')],

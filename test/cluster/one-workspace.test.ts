@@ -127,7 +127,7 @@ test('every worker serves the large outputs that events of sessions in other wor
   await closeAll(notebooks);
 });
 
-test('paging the runs of a workspace misses none that several workers store at once', async () => {
+test('paging the runs of a workspace misses no run that several workers store at once', async () => {
   const notebooks = await opened(6, '1');
   const listed: string[] = [];
   let after: string | undefined;

@@ -208,7 +208,7 @@ test('fifty creations with one idempotency key that reach different workers make
     assert.equal((await allEnvironments()).length, before.length + 1);
   }));
 
-test('paging the environments misses none that requests at different workers create meanwhile', async () => {
+test('paging the environments misses no environment that requests at different workers create meanwhile', async () => {
   const walked = await allEnvironments();
   let isOver = false;
   const creating = Promise.all(

@@ -38,7 +38,7 @@ async function newOpening(name: string, knownWorkspaceId?: string) {
   return { open, close };
 }
 
-test('no more sessions than the limit are open when workspaces of all workers open them at once', async () => {
+test('the limit of sessions holds when workspaces of all workers open sessions at once', async () => {
   const openings = await Promise.all(Array.from({ length: WORKSPACES }, (_, n) => newOpening(`limit ${n}`)));
   for (let round = 0; round < 2; round++) {
     const statuses = await Promise.all(openings.map(({ open }) => open()));
@@ -54,7 +54,7 @@ test('no more sessions than the limit are open when workspaces of all workers op
   }
 });
 
-test('no more sessions of a workspace are open than its limit when they are opened at once', async () => {
+test('the limit of sessions of a workspace holds when its sessions are opened at once', async () => {
   const { id } = await server.client.workspaces.create({ name: 'one' });
   const openings = await Promise.all(
     Array.from({ length: WORKSPACES }, (_, n) => newOpening(`notebook ${n}`, id)),

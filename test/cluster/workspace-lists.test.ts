@@ -196,7 +196,7 @@ test('the kernels of a workspace are listed from all workers, with the most memo
   }
 });
 
-test('a request that adds packages returns the sessions of all workers that continue without them', async () => {
+test('a request that adds packages returns the sessions, of all workers, that continue without the new packages', async () => {
   const lists = testCluster(2, () => 0).map((worker) =>
     sessionsOfAll((workspaceId) => (workspaceId === WORKSPACE ? [`nb_${worker.worker}`] : []), worker),
   );

@@ -12,7 +12,7 @@ function newWindow() {
   return { sender, holds, window };
 }
 
-test('a kernel is held while its questions take too many bytes, until enough of them are answered', () => {
+test('a kernel with too many bytes of unanswered questions is held until enough questions are answered', () => {
   const { holds, window } = newWindow();
   window.begin(1, MAX_CALL_BYTES);
   assert.deepEqual(holds, []);
@@ -34,7 +34,7 @@ test('a kernel is held while it does not take its answers', () => {
   assert.deepEqual(holds, [true, false]);
 });
 
-test('a kernel is held while too many of its calls are open, whatever numbers they have', () => {
+test('a kernel is held while too many of its calls are open, whatever the numbers of the calls', () => {
   const { holds, window } = newWindow();
   for (let count = 0; count < MAX_CALLS; count++) window.begin(7, 1);
   assert.deepEqual(holds, [true]);

@@ -99,7 +99,7 @@ test('a kernel that does not read gets only the latest request for completions o
   kernel.kill();
 });
 
-test('pages that come and go while a kernel does not read wait in a bounded list, and the latest ones get their state', async () => {
+test('pages that come and go while a kernel does not read wait in a bounded list, and the latest pages get their state', async () => {
   const { busy, kernel, goOn } = await openBusyKernel();
   kernel.complete({ id: '1', document: `#${'x'.repeat(MIB)}`, cellId: 'a' });
   await eventually('the kernel does not read', () => kernel.queuedBytes > 0);

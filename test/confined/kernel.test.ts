@@ -66,7 +66,7 @@ test('a run returns the exact verdict of every cell', async () => {
   kernel.kernel.kill();
 });
 
-test('an edit in code mode registers cells and marks them stale, and a configuration disables them; neither runs anything', async () => {
+test('an edit in code mode registers cells as stale, a configuration disables cells, and no cell runs', async () => {
   const kernel = await openKernel(host, { a: 'x = 1', b: 'x' });
   await kernel.run(['b']);
   const cells = ['a', 'b'].map((cellId) => {
@@ -134,7 +134,7 @@ test('a command throws while another one is in flight and after the kernel has e
   );
 });
 
-test('a kernel has the variables it is given and none of the server', async (t) => {
+test('a kernel has the given variables and no variable of the server', async (t) => {
   process.env.SERVER_SECRET = 'hidden';
   t.after(() => delete process.env.SERVER_SECRET);
   const kernel = await openKernel(

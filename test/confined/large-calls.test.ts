@@ -76,7 +76,7 @@ ask([{f"{{{n}:": {} for n in range(30_001)}] * 2)`,
   kernel.kernel.kill();
 });
 
-test('pages get a widget at the limits of members and levels, none beyond them, and the kernel keeps its variables', async () => {
+test('pages get a widget at the limits of members and levels but no larger one, and the kernel keeps its variables', async () => {
   const kernel = await openKernel(host, {
     a: `
 from marimo._messaging.notification import ModelLifecycleNotification, ModelOpen

@@ -70,7 +70,7 @@ test('a workspace has at most eight working processes, and further statements wa
   assert.equal(started.filter(({ ended }) => !ended).length, 8, 'one that waited made room');
 });
 
-test('at most four of the working processes serve one kernel, and kernels share none', async (t) => {
+test('at most four of the working processes serve one kernel, and kernels share no process', async (t) => {
   const { started, engines, filesDirectory } = fixture(t);
   const launch = { kind: 'files', filesDirectory, path: '.', mode: 'read', memoryShare: 'a' } as const;
   const { signal } = new AbortController();
@@ -171,7 +171,7 @@ test('at most sixteen idle engines are kept', async (t) => {
   );
 });
 
-test('no process is left when the server ends, and none is kept after that', async (t) => {
+test('no process is left when the server ends, and no process is kept after that', async (t) => {
   const { engines, session, started } = fixture(t);
   await ask(session, 'SELECT * FROM a');
   engines[Symbol.dispose]();

@@ -57,7 +57,7 @@ for (const [user, without, allowed] of SET_UPS) {
   });
 }
 
-test('where there are neither namespaces nor Landlock, packages with wheels are installed and nothing is built', {
+test('without namespaces and Landlock, packages with wheels are installed and no package is built', {
   skip: skipped('an ordinary user'),
 }, async (t) => {
   const { client, index } = await start(t, 'an ordinary user', 'namespaces,landlock');

@@ -98,7 +98,7 @@ test('two runs for one idempotency key are a violation', () => {
   assert.match(hidden.join(), /sent with one key and has several runs/);
 });
 
-test('code that ran twice, or whose completed run did not run it, is a violation', () => {
+test('code that ran twice, or that its completed run never ran, is a violation', () => {
   assert.match(judge([...SOUND, stored('completed'), ran(2)]).join(), /ran 2 times/);
   assert.match(judge([...SOUND, stored('completed')]).join(), /its code t never ran/);
 });

@@ -111,7 +111,7 @@ test('a part of a large document keeps the whole document', async (t) => {
   await becomesFull(server, '/part');
 });
 
-test('answers after which the connection ends keep their room until they are read, too', async (t) => {
+test('an answer that ends its connection also keeps its room until it is read', async (t) => {
   const server = await serveAnswers(t, {
     'GET /large': () => raw('image/png', LARGE),
     'POST /large': () => raw('image/png', LARGE),
@@ -156,7 +156,7 @@ test('an answer that began as white space keeps its room until it is read', asyn
   assert.match(refused.text, /unavailable/); // with its status, or after white space
 });
 
-test('files that are being sent have bounded memory and descriptors, however slowly they are read', async (t) => {
+test('files that are being sent have bounded memory and descriptors, however slow the readers are', async (t) => {
   let open = 0;
   const server = await serveAnswers(t, {
     'GET /large': () => raw('image/png', LARGE),
@@ -276,7 +276,7 @@ test('answers whose making fails, or whose clients have left, give their places 
   assert.equal((await get(server, '/made', 'busy')).status, 200);
 });
 
-test('the JSON of a large value is made when there is a place, and a reply that has waited for a run needs none', async (t) => {
+test('the JSON of a large value waits for a place, except in a reply that has waited for a run', async (t) => {
   const { make, count, go } = makeAnswers();
   const server = await serveAnswers(t, {
     'GET /made': make,
@@ -335,7 +335,7 @@ test('an answer whose commit waits for the disk holds no place', async (t) => {
   for (const { status } of await Promise.all(changes)) assert.equal(status, 200);
 });
 
-test('of many clients that wait for one run, each reads it after the memory of the one before is charged', async (t) => {
+test('many clients that wait for one run read the run one after the other, each after the memory of the last reader is charged', async (t) => {
   const ended = deferred();
   const sentBefore: number[] = [];
   const server = await serveAnswers(t, {

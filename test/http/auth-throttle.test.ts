@@ -20,7 +20,7 @@ function guardAt(seconds: { now: number }, workers = 1) {
   };
 }
 
-test('a few dozen wrong tokens are refused at once, and further ones have to wait, up to a minute', () => {
+test('a few dozen wrong tokens are refused at once, and further wrong tokens have to wait, up to a minute', () => {
   const clock = { now: 0 };
   const { tryFrom } = guardAt(clock);
   const answers = Array.from({ length: 52 }, () => tryFrom('10.0.0.1'));

@@ -112,7 +112,7 @@ test('a body keeps its room until its request is answered', async (t) => {
   assert.equal((await post(server, 'busy', LARGE)).status, 200);
 });
 
-test('the bodies of a workspace have half of the memory that those of others leave, to the byte', () => {
+test('the bodies of a workspace have half of the memory that bodies of other workspaces leave, to the byte', () => {
   const memory = new BodyMemory();
   const half = MAX_BODY_MEMORY_BYTES / 2;
   assert.equal(memory.take('a', half + 1), false);

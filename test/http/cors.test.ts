@@ -65,7 +65,7 @@ test('without a list of origins, no answer has CORS headers', async (t) => {
   }
 });
 
-test('pages of a listed origin may read every kind of answer, and other pages none', async (t) => {
+test('only pages of a listed origin may read answers, of every kind', async (t) => {
   const server = await serve(t, routes, { corsOrigins: [APP], heartbeatMs: 20 });
   for (const path of PATHS) {
     const { headers } = await send(server, path, { headers: { ...GOOD, origin: APP } });

@@ -93,7 +93,7 @@ test('a recorded reply is returned again, even after the store was reopened', as
   );
 });
 
-test('another body is refused; with another workspace, user, method, path or key it is another request', async (t) => {
+test('a key with another body is refused; another workspace, user, method, path or key makes another request', async (t) => {
   const { book } = await openBook(t);
   complete(book, request(), reply('one'));
   assert.throws(() => book.begin(request({}, 'other')), { code: 'idempotency_key_reused' });

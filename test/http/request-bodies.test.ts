@@ -88,7 +88,7 @@ test('a body in pieces is read whole, with or without an announced length', asyn
   }
 });
 
-test('a body that does not match is refused with every mistake and none of its values', async (t) => {
+test('a body that does not match is refused with every mistake, without quoting its values', async (t) => {
   const server = await serve(t, thingRoutes);
   const errors = async (body: unknown) => {
     const answer = await send(server, '/things', {
@@ -174,7 +174,7 @@ test('deep nesting is refused at any size', async (t) => {
   assert.equal(await post(`{"name":"${'[{'.repeat(1_000_000)}\\"["}`), undefined);
 });
 
-test('bodies with very many values are refused early; those with fewer are checked, but their mistakes are not listed one by one', async (t) => {
+test('bodies with very many values are refused early; bodies with many values are checked, but their mistakes are not listed one by one', async (t) => {
   const server = await serve(t, thingRoutes);
   const post = (parts: number) => {
     const body = `{"name":"n","parts":[${Array(parts).fill('{}').join(',')}]}`;
@@ -265,7 +265,7 @@ test('a body exactly at the limit is accepted, and one byte more is not', async 
   assert.deepEqual([await post(ofLength(4096)), await post(ofLength(4097))], [201, 413]);
 });
 
-test('an optional body may be left out, and is ignored where the route has none', async (t) => {
+test('an optional body may be left out, and a route without a body ignores one', async (t) => {
   const server = await serve(t, thingRoutes);
   const without = await send(server, '/optional', { method: 'POST' });
   const withBody = await send(server, '/optional', {

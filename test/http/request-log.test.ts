@@ -125,7 +125,7 @@ test('a limit logs one refused request in a second, with the number of refusals 
   ]);
 });
 
-test('a 503 that tells the state of the server, or comes because it drains or only reads, is logged as no refusal by a limit', () => {
+test('a 503 about the state of the server, such as draining or only reading, is not logged as a refusal by a limit', () => {
   const phase = { refusesAll: true };
   const { lines, log } = logOf(
     () => 0,

@@ -54,7 +54,7 @@ test('health needs no token, and readiness gives the reason when the server is n
   assert.deepEqual([ready.status, ready.json], [200, { ready: true }]);
 });
 
-test('closing answers requests in flight, accepts no new ones, and ends idle connections', async (t) => {
+test('a server that closes answers requests in flight, accepts no new requests, and ends idle connections', async (t) => {
   const entered = deferred();
   const release = deferred();
   const server = await serve(t, [

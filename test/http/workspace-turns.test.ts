@@ -37,7 +37,7 @@ function turnsOf(t: TestContext) {
   return { pass, turns, done, request };
 }
 
-test('requests of the only workspace are handled at once, however long they take', (t) => {
+test('requests of the only workspace are handled at once, however long the requests take', (t) => {
   const { request, done } = turnsOf(t);
   for (let i = 0; i < 5; i++) request('a', `a${i}`, 10);
   assert.equal(done.length, 5);
@@ -142,13 +142,13 @@ async function orderOf(t: TestContext, lines: readonly string[], body: string): 
   return handled;
 }
 
-test('a GET of one workspace is handled after one of twenty that another workspace has sent before it', async (t) => {
+test('a GET of one workspace waits for only one of twenty earlier GETs of another workspace', async (t) => {
   const order = await orderOf(t, ['GET /thing HTTP/1.1'], '');
   assert.equal(order.length, 21);
   assert.ok(order.indexOf('quiet') <= 1, order.join());
 });
 
-test('a POST of one workspace is handled after one of twenty that another workspace has sent before it', async (t) => {
+test('a POST of one workspace waits for only one of twenty earlier POSTs of another workspace', async (t) => {
   const lines = ['POST /things HTTP/1.1', 'content-type: application/json', 'content-length: 12'];
   const order = await orderOf(t, lines, '{"name":"a"}');
   assert.equal(order.length, 21);

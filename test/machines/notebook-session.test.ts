@@ -153,7 +153,7 @@ test('work that a close ends names the user who closed the session', (t) => {
   assert.equal(s.ended[0]?.failure?.message, 'The session was closed by ada while this was running.');
 });
 
-test('closing again neither restarts the closing nor prolongs it', (t) => {
+test('a second close does not restart or prolong the closing', (t) => {
   const s = startSession(t);
   s.send(open, ready, close);
   s.clock.increment(2_999);
@@ -174,7 +174,7 @@ test('the third early death in a row fails the session', (t) => {
   assert.deepEqual([s.kernel.starts, s.kernel.stops], [3, 3]);
 });
 
-test('the end of the kernel host neither counts as a crash of the session nor resets the count', (t) => {
+test('the end of the kernel host does not count as a crash of the session, and does not reset the count', (t) => {
   const s = startSession(t);
   const lost: NotebookSessionEvent = {
     type: 'kernel.exited',

@@ -43,7 +43,7 @@ function callTool(name: string, input: Readonly<Record<string, unknown>>, caller
   return tool!.run(input, callWith(input, caller));
 }
 
-test('whenever open_notebook is cancelled, neither a notebook nor a session that it has made stays', async () => {
+test('a cancelled open_notebook leaves no notebook and no session', async () => {
   const before = await openThings(server.client);
   for (let at = 1; at <= 5; at++)
     for (const moment of MOMENTS) {

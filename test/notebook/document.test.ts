@@ -28,7 +28,7 @@ test('a serialization keeps all its members except `valid`, which is computed', 
   assert.deepEqual(normalizeSerialization(given, true), { ...given, valid: true });
 });
 
-test('a cell without options has none', () => {
+test('a cell without options keeps empty options', () => {
   const { cells } = normalizeSerialization({ cells: [{ cell_id: 'a', code: '' }] }, true);
   assert.deepEqual(cells, [{ cell_id: 'a', code: '', options: {} }]);
 });

@@ -94,7 +94,7 @@ test('deleting a notebook removes its earlier versions', async (t) => {
   assert.deepEqual([...store.listKeys(notebookVersions, HOME, [], 1000)], []);
 });
 
-test('deleting a notebook removes the outputs of all its cells, today’s and earlier ones, and no others', async (t) => {
+test('deleting a notebook removes the outputs of all its present and earlier cells, and no other outputs', async (t) => {
   const { store } = await temporaryStore(t);
   const { removals, notebooks, deletion, keep } = open(store);
   const mine = (await notebooks.create(HOME, {})).document.id;

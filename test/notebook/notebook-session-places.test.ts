@@ -18,7 +18,7 @@ async function twoWorkers(t: TestContext) {
   return [await open(), await open()] as const;
 }
 
-test("an opened session comes after all committed ones, even if the worker's clock is ahead", async (t) => {
+test("an opened session is listed after all committed sessions, even if another worker's clock is ahead", async (t) => {
   const [{ store, places }] = await twoWorkers(t);
   const aheadMs = Date.now() + HOUR_MS;
   store.write((tx) => tx.put(sessionPlaces, null, WORKSPACE, `${timeText(aheadMs)}nb_zzz`));
@@ -28,7 +28,7 @@ test("an opened session comes after all committed ones, even if the worker's clo
   assert.ok(second > first, 'those that are decided before the next commit are in order as well');
 });
 
-test('paging the sessions misses none that two workers open in one millisecond', async (t) => {
+test('paging the sessions misses no session that two workers open in one millisecond', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
   const workers = await twoWorkers(t);
   const [{ store: reader }] = workers;

@@ -206,7 +206,7 @@ test('when the kernel is lost, outputs stay, and every cell is stale and idle', 
   assert.deepEqual([view.variables, [...view.ancestors(['b'])]], [[], ['b']]);
 });
 
-test('the ancestors of cells are the cells themselves and those they depend on, directly or not, in document order', () => {
+test('the ancestors of cells are these cells and all cells that they depend on, in document order', () => {
   const view = viewOf('d', 'a', 'b', 'c', 'e');
   view.setVariables([
     { name: 'x', declaredBy: ['a'], usedBy: ['b'] },

@@ -173,7 +173,7 @@ test('every 429, 503 and 507 has Retry-After, every tag has a description, and n
   for (const { name, description } of tags) assert.equal(typeof description, 'string', String(name));
 });
 
-test('every code of an error and of a failed run is listed, and none is an enum', () => {
+test('every code of an error and of a failed run is listed, but the codes are not an enum', () => {
   const { Problem, ErrorCode, Failure, FailureCode } = schemas;
   for (const [schema, name] of [
     [Problem, 'ErrorCode'],
@@ -203,7 +203,7 @@ const BODILESS = Object.values(OPERATIONS).filter(
   (one) => 'body' in one && one.body === EmptyBodySchema && !(one.operationId in SIGN_IN_OPERATIONS),
 );
 
-test('an operation that needs no body has none in the document, and every other operation requires its body', () => {
+test('the document shows no body for an operation that needs none, and a required body for every other operation', () => {
   assert.ok(BODILESS.length >= 8);
   const ids = new Set<unknown>(BODILESS.map(({ operationId }) => operationId));
   for (const { operation } of operations) {

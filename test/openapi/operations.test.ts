@@ -81,7 +81,7 @@ test('the client has a call for each operation, except for pages and their files
   assert.deepEqual([...called, ...Object.keys(WITHOUT_CALL)].sort(), IDS);
 });
 
-test('neither the client nor a route contains a path of the interface', () => {
+test('the client and the routes contain no path of the interface', () => {
   const literal = /['"`]\/api\/\w+\/[\w/:.$-]*/g;
   const sources = [
     'src/contract/client',

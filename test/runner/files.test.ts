@@ -22,7 +22,7 @@ function checkout(t: TestContext, files: Readonly<Record<string, string>>): stri
 
 const tiersOf = (root: string) => Object.fromEntries(testFiles(root).map(({ path, tier }) => [path, tier]));
 
-test('a file that starts nothing is quick, one that reaches a server is not, and a mark decides before that', (t) => {
+test('a file that starts nothing is quick, a file that reaches a server is not, and a mark takes precedence', (t) => {
   const root = checkout(t, {
     'unit.test.ts': `import { add } from './add.ts';`,
     'journey.test.ts': `import { open } from './open.ts';`,

@@ -53,7 +53,7 @@ test('when the cable of a node is pulled, its kernels end before its sessions op
   });
 });
 
-test('a cable that is pulled for a second, again and again, costs neither a run nor a kernel', {
+test('a cable that is pulled for a second, again and again, costs no run and no kernel', {
   skip,
 }, async (t) => {
   const server = await startServerOfNodes(t, { TROUPE_NODES_HOST: '0.0.0.0' });
@@ -80,7 +80,7 @@ test('a cable that is pulled for a second, again and again, costs neither a run 
   assert.equal(node.log.filter(({ msg }) => msg === 'this node has joined the server').length, 1);
 });
 
-test('a kernel reaches neither the server nor the node through the network', { skip }, async (t) => {
+test('a kernel cannot reach the server or the node through the network', { skip }, async (t) => {
   const server = await startServerOfNodes(t, { TROUPE_NODES_HOST: '0.0.0.0', TROUPE_HOST: '0.0.0.0' });
   const machine = makeMachine(t);
   const node = startNode(t, { invitation: await invite(server, machine.here), command: machine.command });

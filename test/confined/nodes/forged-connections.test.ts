@@ -516,7 +516,7 @@ test('a connection with the certificate of a node that was removed counts until 
   await fillWithUnaccepted(t, authority, { key, cert: await signNode(authority, 'removed', request) });
 });
 
-test('the addresses of one IPv6 network have the share of one address, except for those of nodes', () => {
+test('the addresses of one IPv6 network have the share of one address, except for addresses of nodes', () => {
   const strangers = new Strangers();
   const closed: string[] = [];
   const admit = (remoteAddress: string, remotePort = 1) => {

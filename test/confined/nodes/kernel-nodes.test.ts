@@ -159,7 +159,7 @@ test('a node that is stopped ends its kernels before the server opens their sess
   await events[Symbol.asyncDispose]();
 });
 
-test('a node joins again after a restart of its server, and none of its earlier kernels is left', async (t) => {
+test('a node joins again after a restart of its server, without its earlier kernels', async (t) => {
   const server = await startServerOfNodes(t, { TROUPE_NODES_PORT: String(21_000 + (process.pid % 10_000)) });
   const node = await joinNode(t, server, 'one');
   const notebook = await openNotebook(server, { a: '1' });
@@ -201,7 +201,7 @@ test('a removed node loses its kernels, and cannot join again', async (t) => {
   assert.equal(await refusalOf(server.client.nodes.remove('one')), '404 not_found');
 });
 
-test('a drained node keeps its kernels and gets no new ones', async (t) => {
+test('a drained node keeps its kernels and gets no new kernels', async (t) => {
   const server = await startServerOfNodes(t);
   await joinNode(t, server, 'one');
   const kept = await openNotebook(server, { a: '1' });
@@ -213,7 +213,7 @@ test('a drained node keeps its kernels and gets no new ones', async (t) => {
   assert.equal((await kept.run(['a'])).status, 'completed');
 });
 
-test('a server without kernel nodes invites none', async (t) => {
+test('a server without kernel nodes makes no invitation', async (t) => {
   const { client } = await startServer(t);
   assert.equal(await refusalOf(client.nodes.invite()), '409 nodes_disabled');
   assert.deepEqual(await client.nodes.list(), { enabled: false, waiting: 0, engine: null, items: [] });

@@ -54,7 +54,7 @@ test('a first line that is not a message, and a connection that ends before its 
   await assert.rejects(readFirstLine(other), /ended before/);
 });
 
-test('messages arrive whole, however they were cut, and a line of more than 512 KiB ends the connection', async (t) => {
+test('messages arrive whole, wherever their bytes are cut, and a line of more than 512 KiB ends the connection', async (t) => {
   const [client, other] = await pair(t);
   const found: FrameFields[] = [];
   let broken: unknown;

@@ -132,7 +132,7 @@ test('a kernel that waits brings nodes at once, and idle nodes are drained and g
   assert.deepEqual(open(), []);
 });
 
-test('a node that is not needed takes no kernels, and ends once it has none', async (t) => {
+test('a node that is not needed takes no kernels, and ends once its last kernel has ended', async (t) => {
   const { nodes, opened } = await bed(t);
   nodes.waiting = 1;
   nodes.changed();

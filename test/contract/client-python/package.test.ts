@@ -35,7 +35,7 @@ async function outcomeOf(program: string): Promise<unknown> {
   return JSON.parse(await run(PYTHON, [join(PROGRAMS, program)], { cwd: PACKAGE, env }));
 }
 
-test('the models of the Python client are those of the served document', async (t) => {
+test('the Python client has the models of the served document', async (t) => {
   const folder = emptyFolder(t);
   const models = join(folder, 'models.py');
   await writeModels(await readDocument(server), models, folder);

@@ -88,7 +88,7 @@ test('when the answer to the upload of a new file is lost, the call rejects with
   assert.equal(Buffer.from((await server.client.files.get('only-new.txt')).bytes).toString(), 'new');
 });
 
-test('when the answers to a PUT, a DELETE and a POST are lost, they take effect once, and resolve', async (t) => {
+test('a PUT, a DELETE and a POST whose answers are lost take effect once, and resolve', async (t) => {
   const troupe = await clientThrough(t, { answer: /^(PUT|DELETE|POST)/ });
   await troupe.files.put('lost.txt', new TextEncoder().encode('kept'));
   assert.equal(Buffer.from((await server.client.files.get('lost.txt')).bytes).toString(), 'kept');

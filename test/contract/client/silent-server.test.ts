@@ -31,7 +31,7 @@ async function serve(t: TestContext, listener: RequestListener) {
   return { baseUrl, troupe, requests: () => requests, held: () => held };
 }
 
-test('a server that accepts connections and never answers ends `open` after one request, and keeps none', async (t) => {
+test('a server that accepts connections and never answers ends `open` after one request, and no connection stays', async (t) => {
   const { baseUrl, troupe, requests, held } = await serve(t, () => {});
   await assert.rejects(troupe.open('nb_1'), {
     name: 'ConnectionError',

@@ -203,7 +203,7 @@ test('the response to a writing statement is read and discarded', async (t) => {
   );
 });
 
-test('settings of a profile change neither the form of values nor whether a write is kept', async (t) => {
+test('settings of a profile do not change the form of values or whether a write is kept', async (t) => {
   const { session, requests } = await opened(t);
   await ask(session, 'SELECT 1');
   await ask(session, 'INSERT INTO t VALUES (1)', { readOnly: false });

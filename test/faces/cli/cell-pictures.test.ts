@@ -140,7 +140,7 @@ port2.postMessage('first');`;
   assert.deepEqual([...pictures.keys()], ['a']);
 });
 
-test(`a report with many charts has pictures of ${MAX_PICTURES} of them, and of no more`, {
+test(`a report with many charts has pictures of ${MAX_PICTURES} charts`, {
   skip,
 }, async (t) => {
   const { baseUrl } = await startScripts(t);

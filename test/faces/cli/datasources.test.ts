@@ -199,7 +199,7 @@ test('a new key seals the connections that are created after it', async () => {
   assert.equal(keys.find(({ id }) => id === active.id)?.sealed, active.sealed + 1);
 });
 
-test('a rotation seals everything with a new key, and the old ones stay until they are deleted', async () => {
+test('a rotation seals everything with a new key, and the old keys stay until they are deleted', async () => {
   const before = await shell.json<Key[]>(['keys', 'list']);
   const after = await shell.json<Key[]>(['keys', 'rotate']);
   const [active, ...more] = after.filter((key) => key.active);

@@ -229,7 +229,7 @@ test('the doctor finds no problem in a directory that cannot be written where th
   assert.deepEqual(examine('false'), ['problem', 'problem']);
 });
 
-test('the doctor opens the store and the keyring, changes neither, and reports their damage', async () => {
+test('the doctor opens the store and the keyring without changing them, and reports their damage', async () => {
   const shell = new Shell(test);
   const data = join(shell.cwd, 'copy');
   cpSync(server.dataDir, data, { recursive: true, filter: (path) => !path.endsWith('.sock') });

@@ -300,7 +300,7 @@ test('while the notebook of a file has an open session, running the file creates
   assert.equal((await idsTitled('open')).length, 1);
 });
 
-test('push updates the notebook of a file or the named notebook, pull fetches it, and neither guesses', async () => {
+test('push and pull use the notebook of the file or the named notebook, and never guess one', async () => {
   write('pushed.py', marimoFile({ a: 'y = 1' }));
   const first = await shell.json<Notebook & { isNew: boolean }>(['notebooks', 'push', 'pushed.py']);
   assert.deepEqual([first.isNew, first.title], [true, 'pushed']);

@@ -41,7 +41,7 @@ test('an id that a shell would execute is not offered for completion', async (t)
   assert.equal(existsSync(join(shell.cwd, 'carried-out')), false);
 });
 
-test('a server cannot add files to the requested ones', async (t) => {
+test('a server cannot add files to the requested files', async (t) => {
   const file = { path: '.bash_profile', type: 'file', size: 4, updatedAt: '2026-01-01T00:00:00.000Z' };
   const shell = await shellOf(t, { '/api/v3/files': page(file), '/api/v3/files/.bash_profile': {} });
   for (const named of ['plots/', 'plots/*', '../']) {

@@ -62,7 +62,7 @@ test('a workspace name with special characters of the shell is one word in the p
   assert.equal((await promisify(execFile)('bash', ['-c', script])).stdout, "a'$(id)b");
 });
 
-test('an unknown kind is refused, and the error lists the known ones', async () => {
+test('an unknown kind is refused, and the error lists the known kinds', async () => {
   const { exitCode, err } = await shell.troupe(['init', 'cobol']);
   assert.notEqual(exitCode, 0);
   assert.match(err, /python, typescript, mcp, curl/);

@@ -53,7 +53,7 @@ test('open finds a notebook by its id, its title or its file, and its address le
   assert.deepEqual((await client.notebookSessions.get(id)).mode, 'edit');
 });
 
-test('open makes a notebook of a file that has none, and finds it the next time', async () => {
+test('open makes a notebook from a file without a notebook, and finds that notebook the next time', async () => {
   writeFileSync(join(shell.cwd, 'fresh.py'), marimoFile({ load: 'x = 42' }));
   const first = await troupe(['open', 'fresh.py', '--print']);
   assert.equal(first.exitCode, 0, first.err);

@@ -42,7 +42,7 @@ function standIn(script: string): string {
 const canShutIn =
   spawnSync('unshare', ['--user', '--map-root-user', '--mount', '--net', 'true']).status === 0;
 
-test('the browser sees the page and the system, but neither our files nor a network; elsewhere nothing is printed', async () => {
+test('the browser sees the page and the system, but no files of the user and no network; without confinement nothing is printed', async () => {
   const browser = standIn(
     [
       'exec > /page/report.pdf 2>&1',
@@ -99,7 +99,7 @@ print("mount", libc.mount(b"none", b"/tmp", b"tmpfs", 0, None))
 print(open("/proc/self/status").read())
 `;
 
-test('the browser has no capabilities, gains none, and cannot leave its root', {
+test('the browser has no capabilities, cannot gain any, and cannot leave its root', {
   skip:
     canShutIn && existsSync('/usr/bin/python3')
       ? false

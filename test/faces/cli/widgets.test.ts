@@ -57,7 +57,7 @@ test('an exported page shows a widget in its last state, without a kernel', { sk
   await page.getByText('count is 42, byte 7').waitFor();
 });
 
-test('a static report has pictures of widgets, without those that fail, need the network or are too large, and says which', {
+test('a static report has pictures of widgets, and names widgets that fail, need the network or are too large', {
   skip,
 }, async () => {
   const large = { ...CELLS, small: 'Counter(count=5)', later: 'counter.filling = "x" * (8 << 20)' };

@@ -52,7 +52,7 @@ export async function hostileOutput(t: TestContext, { server, browser }: Stage):
   const { page, complaints } = await browser.signIn(server);
   await page.evaluate('window.hits = []; window.hit = (what) => window.hits.push(what)');
 
-  await t.test('the notebook shows hostile output, and none of it runs, loads or leaves', async () => {
+  await t.test('the notebook shows hostile output, which cannot run, load or send anything', async () => {
     await page.evaluate(`location.hash = '#/ws_home/sessions/${notebook.id}'`);
     await page.getByRole('heading', { level: 1, name: title }).waitFor();
     const frame = page.locator('iframe').first().contentFrame();
@@ -73,7 +73,7 @@ export async function hostileOutput(t: TestContext, { server, browser }: Stage):
     assert.equal(browser.context.pages().length, tabs, 'no link opens a tab');
   });
 
-  await t.test('the run shows it in the same way', async () => {
+  await t.test('the run shows hostile output in the same way', async () => {
     await page.evaluate(`location.hash = '#/ws_home/runs/${run.id}'`);
     await page.locator('iframe').first().contentFrame().getByText('click me').waitFor();
     await page.locator('iframe').first().contentFrame().locator('#link').click();

@@ -77,7 +77,7 @@ export async function login(t: TestContext, { server, browser }: Stage): Promise
   });
 
   await t.test(
-    'a person who has signed in with the browser needs no token, and signs out of both',
+    'a person who has signed in with the browser needs no token, and signs out of the console and the browser at once',
     async () => {
       const { page: home } = await browser.openPath(server, '/sign-in?to=%2Fconsole%23%2Fws_home%2Fruns');
       await home.getByLabel('Access token').fill(server.owner.token);

@@ -62,7 +62,7 @@ export async function manyActors(t: TestContext, { server, browser }: Stage): Pr
   const rows = page.locator('.rows tbody tr:not(.space)');
   await rows.first().waitFor();
 
-  await t.test('all are counted, and only those in view are in the page', async () => {
+  await t.test('all actors are counted, and only actors in view are in the page', async () => {
     await page.getByRole('heading', { name: 'Actors' }).locator('..').getByText('10,000').waitFor();
     assert.equal(await page.getByRole('table').getAttribute('aria-rowcount'), String(ACTORS));
     assert.ok((await rows.count()) <= MAX_ROWS);
@@ -96,7 +96,7 @@ export async function manyActors(t: TestContext, { server, browser }: Stage): Pr
     t.diagnostic(`a frame took ${frameMs.toFixed(1)} ms of work at most`);
   });
 
-  await t.test('one of them is found by a part of its id', async () => {
+  await t.test('an actor is found by a part of its id', async () => {
     const id = 'actor_00000000000000007654';
     await page.getByLabel('A part of an id', { exact: true }).fill(id.slice(-10));
     await page.getByRole('link', { name: id }).waitFor();

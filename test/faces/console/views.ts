@@ -154,20 +154,23 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     },
   );
 
-  await t.test('a session is put to sleep and woken, and stays asleep while it is looked at', async () => {
-    const state = page.getByRole('heading', { level: 1 }).locator('..');
-    await page.getByRole('button', { name: 'Hibernate' }).click();
-    await page.getByRole('button', { name: 'Hibernate' }).click();
-    await state.getByText('dormant').waitFor();
-    await page.reload();
-    await page.getByLabel('Access token').fill(server.owner.token);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await state.getByText('dormant').waitFor();
-    await page.getByRole('article', { name: 'Cell loop' }).getByText('tick', { exact: true }).waitFor();
-    assert.equal((await client.actor('notebook-session', loop.id)).path, 'dormant');
-    await page.getByRole('button', { name: 'Wake' }).click();
-    await state.getByText('live.ready').waitFor();
-  });
+  await t.test(
+    'a session is put to sleep and woken, and stays asleep while somebody looks at it',
+    async () => {
+      const state = page.getByRole('heading', { level: 1 }).locator('..');
+      await page.getByRole('button', { name: 'Hibernate' }).click();
+      await page.getByRole('button', { name: 'Hibernate' }).click();
+      await state.getByText('dormant').waitFor();
+      await page.reload();
+      await page.getByLabel('Access token').fill(server.owner.token);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await state.getByText('dormant').waitFor();
+      await page.getByRole('article', { name: 'Cell loop' }).getByText('tick', { exact: true }).waitFor();
+      assert.equal((await client.actor('notebook-session', loop.id)).path, 'dormant');
+      await page.getByRole('button', { name: 'Wake' }).click();
+      await state.getByText('live.ready').waitFor();
+    },
+  );
 
   await t.test('the page of a notebook lists its versions with their authors, and restores one', async () => {
     const versions = await openNotebook(server, { a: '"first"' }, { title: 'Versions' });

@@ -64,7 +64,7 @@ test('an agent lists, describes and queries the datasources of its conversation,
   ]);
 });
 
-test('a bound agent may use the datasources of its notebook and its own, if its caller may read them', async () => {
+test('a bound agent may use the datasources of its notebook and of its conversation, if its caller may read them', async () => {
   const nora = await addMember(server, 'nora', 'editor');
   const connection = { kind: 'sqlite', path: 'sales.db' };
   for (const slug of ['of-notebook', 'of-agent', 'of-neither', 'private']) {

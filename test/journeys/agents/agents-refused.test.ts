@@ -19,7 +19,7 @@ async function statusOf(body: OpenAgentSession): Promise<number> {
   return (await server.request('POST', '/api/v3/agent-sessions', { body })).status;
 }
 
-test('opening returns 201 for a new or reopened conversation, and 200 for one that is already open in the environment', async () => {
+test('opening returns 201 for a new or reopened conversation, and 200 for a conversation that is already open in the environment', async () => {
   const environmentId = await environment();
   const { sessionId } = await client.agentSessions.open({
     environmentId,
@@ -166,7 +166,7 @@ test('prompts are paged oldest first, with cursors of the same list only', async
   );
 });
 
-test('a conversation belongs to its creator and those it is shared with; owners may read, share and stop it; to others it does not exist', async () => {
+test('only its creator, members with a grant and owners see a conversation, and owners may read, share and stop it', async () => {
   const member = async (userId: string, role: 'owner' | 'editor' | 'viewer'): Promise<Client> => {
     await client.members.create({ userId, role });
     const { token } = await client.accessTokens.create({

@@ -117,7 +117,7 @@ test('sums are selected by days, and invalid days and cursors are refused', asyn
   assert.equal(await refusalOf(client.usage({ after: 'run_1' })), '400 invalid_cursor');
 });
 
-test('an answer that breaks after its figures, and one that is cancelled, are counted', async () => {
+test('an answer that breaks off after its figures is counted, and so is a cancelled answer', async () => {
   const { client } = await newWorkspace();
   const breaks: Behaviour = (exchange) => {
     exchange.text('The first half').usage({ prompt_tokens: 300, completion_tokens: 4 });
@@ -159,7 +159,7 @@ test('the limit of tokens applies to a provider that reports no tokens, and its 
   assert.deepEqual([sum?.calls, sum?.estimatedCalls], [3, 3]);
 });
 
-test('the steps before a kill -9 are counted, and none twice', async () => {
+test('the steps before a kill -9 are counted, each once', async () => {
   const killed = await startChildServer(test, settings);
   const sessionId = await newConversation(killed.client);
   const number = model.exchanges.length;

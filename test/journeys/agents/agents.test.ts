@@ -184,7 +184,7 @@ test('a misspelled tool call is returned to the model as an error, and the promp
   assert.equal((await model.asked(number + 1)).body.messages.filter(({ role }) => role === 'tool').length, 3);
 });
 
-test('a conversation of somebody else gets the same response as one that does not exist', async () => {
+test('a request for the conversation of another person gets the same response as for an unknown conversation', async () => {
   const stranger = server.clientOf(await server.stranger());
   const { sessionId } = await client.agentSessions.open({ environmentId: await environment() });
   const environmentId = await environment();

@@ -64,7 +64,7 @@ test('naming a private conversation as a notebook session does not show that it 
   assert.deepEqual([await bind(sessionId), await bind('conv_never')], ['404 not_found', '404 not_found']);
 });
 
-test('opening a private conversation by its id is refused as one that does not exist', async () => {
+test('opening a private conversation by its id is refused like an unknown conversation', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await ann.client.agentSessions.open({ environmentId });
   const never = sessionId.replace(/.$/, (last) => (last === '0' ? '1' : '0'));

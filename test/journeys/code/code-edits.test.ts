@@ -96,7 +96,7 @@ test('a disabled cell does not run until it is enabled', async () => {
   await notebook.close();
 });
 
-test('app options that marimo does not know are refused, and those of a failing block are not saved', async () => {
+test('app options that marimo does not know are refused, and options from a failing block are not saved', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   for (const lines of [
     ['ctx.set_app_options(width="broad")'],
@@ -231,7 +231,7 @@ test('dependents of a cell that was edited without running are stale, and use th
   await notebook.close();
 });
 
-test('several blocks in one call, also nested ones, are all saved', async () => {
+test('several blocks in one call, even nested blocks, are all saved', async () => {
   const notebook = await openNotebook(server, {});
   const nested = block(
     'ctx.create_cell("outer = 1")',

@@ -75,7 +75,7 @@ test('an edit publishes registered and deleted cells, is saved before the respon
   await notebook.close();
 });
 
-test('events of the code itself are published under __scratch__, those of cells under their own ids', async () => {
+test('events of the code itself are published under __scratch__, and events of cells under the ids of the cells', async () => {
   const notebook = await openNotebook(server, { a: 'print("from a")\n42' });
   await using events = await notebook.events();
   const from = events.events.length;

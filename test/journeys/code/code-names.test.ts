@@ -36,7 +36,7 @@ test('names defined by a call with keep stay for the next call, and may be defin
   await notebook.close();
 });
 
-test('a call without keep neither sees kept names nor keeps any', async () => {
+test('a call without keep sees no kept names, and keeps no names', async () => {
   const { notebook, value } = await open({});
   await value('kept = 1');
   assert.match(String(await value('kept', false)), /^NameError/);

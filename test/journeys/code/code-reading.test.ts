@@ -59,7 +59,7 @@ test('code that changed elsewhere must be read again, and events do not count as
   await notebook.close();
 });
 
-test('running the same code, and new settings, do not require reading it again', async () => {
+test('after running the same code or changing its settings, an edit needs no new reading', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   await callCode(client, notebook.id, block('ctx.cells["a"].code'));
   await notebook.run({ type: 'cells', cells: [{ cellId: 'a', code: 'x = 1', config: { hideCode: true } }] });

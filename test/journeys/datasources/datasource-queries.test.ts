@@ -259,7 +259,7 @@ for method, fields in [("execute", {}), ("execute", {"slug": 1, "sql": 2}), ("fe
   ]);
 });
 
-test('a request of another workspace sees none of the datasources', async () => {
+test('a request of another workspace sees no datasource of this one', async () => {
   const stranger = await server.stranger();
   const answer = await sendRaw(server.baseUrl, 'GET', '/api/v3/datasources', stranger, {});
   assert.deepEqual(answer.body, { items: [], nextCursor: null });

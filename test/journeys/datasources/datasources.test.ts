@@ -160,7 +160,7 @@ test('a test fails with a conflict when the datasource is replaced during it', a
   assert.deepEqual(problem(await tested), [409, 'datasource_changed']);
 });
 
-test('of fifty replacements at once none is lost, and each has its own revision', async () => {
+test('fifty replacements at once are all made, each with its own revision', async () => {
   await create('busy');
   const answers = await Promise.all(
     Array.from({ length: 50 }, () =>

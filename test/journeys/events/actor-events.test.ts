@@ -119,7 +119,7 @@ test('a stream with moves=false has counts and refusals, and a stream of one act
   await notebook.close();
 });
 
-test('actors of another workspace are neither seen nor counted', async () => {
+test('actors of another workspace are not shown and not counted', async () => {
   const stranger = await server.stranger();
   const stream = await openStream({ ...server, owner: stranger }, '/api/v3/actors/events');
   await stream.until('actors.replayed');

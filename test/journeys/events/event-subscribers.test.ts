@@ -107,7 +107,7 @@ test('a client with an unknown event id gets the current state', async () => {
 
 const CUT_OFFS = 'troupe_stream_cutoffs_total{reason="slow_subscriber"}';
 
-test('a subscriber that stops reading is asked to reconnect, and neither the kernel nor other subscribers wait', async () => {
+test('a subscriber that stops reading is asked to reconnect, and does not delay the kernel or other subscribers', async () => {
   // Less than the limit of a subscriber's unread bytes, so that only the stalled subscriber exceeds
   // it.
   const runBytes = 2_500 * 300;

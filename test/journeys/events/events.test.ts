@@ -129,7 +129,7 @@ test('heartbeats are comments that end no event', async () => {
   await notebook.close();
 });
 
-test('the last event of a failed run contains its error, and the last event of a cancelled run has none', async () => {
+test('the last event of a failed run contains the error, and the last event of a cancelled run has no error', async () => {
   const notebook = await openNotebook(server, {
     a: '1 / 0',
     b: 'import time\nprint(1, flush=True)\ntime.sleep(600)',
@@ -232,7 +232,7 @@ test('the stream of a closed session is a 204, so that EventSource does not reco
   assert.equal((await notebook.record()).status, 'closed');
 });
 
-test('a run of a hundred cells publishes one event for each of its states, and none twice', async (t) => {
+test('a run of a hundred cells publishes each state of a cell once', async (t) => {
   const codes = Object.fromEntries(
     Array.from({ length: 100 }, (_, i) => [`c${i}`, i === 0 ? 'x0 = 0' : `x${i} = x${i - 1} + 1\nx${i}`]),
   );

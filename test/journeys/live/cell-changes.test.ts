@@ -378,7 +378,7 @@ test('a notebook can have at most 10,000 cells and 16 MiB of code', async () => 
   await notebook.close();
 });
 
-test('viewers, sessions in run mode, closed sessions and unknown ones are refused', async () => {
+test('requests of viewers, and for sessions that are in run mode, closed or unknown, are refused', async () => {
   const viewer = await addMember(server, 'vera', 'viewer');
   const notebook = await openNotebook(server, { a: '1' });
   const running = await openNotebook(server, { a: '1' }, { mode: 'run' });

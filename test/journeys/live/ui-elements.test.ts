@@ -295,7 +295,7 @@ test('code is completed with the values of the notebook, and twenty requests at 
   await notebook.close();
 });
 
-test('viewers, closed sessions and unknown ones are refused, and a session in run mode is not', async () => {
+test('requests of viewers, and for closed or unknown sessions, are refused; a session in run mode takes them', async () => {
   const viewer = await addMember(server, 'vera', 'viewer');
   const { notebook, slider } = await openSlider({}, { mode: 'run' });
   const calls = (id: string, { notebookSessions: sessions } = client) => [

@@ -24,7 +24,7 @@ test('an environment is created with an empty object and is vacant', async () =>
   assert.deepEqual(await environments.get(environmentId), body);
 });
 
-test('an environment needs no body, and a body with members creates none', async () => {
+test('an environment is created without a body, and a body with members is refused', async () => {
   const post = (body: string | undefined) =>
     server.request('POST', '/api/v3/execution-environments', { body });
   for (const body of ['{"name":"x"}', '[]', 'null', '"{}"', '7']) {

@@ -6,7 +6,7 @@ import { startServer } from '#test/support/server-fixture.ts';
 const server = await startServer(test);
 const SHOW = 'import marimo as mo, json, sys\nprint(json.dumps([mo.cli_args().to_dict(), sys.argv[1:]]))';
 
-test('256 arguments of 8192 characters are accepted, and neither more nor longer arguments', async () => {
+test('256 arguments of 8192 characters are accepted, but not more or longer arguments', async () => {
   const { id } = await server.client.notebooks.create({});
   const open = (words: readonly unknown[]) =>
     server.request('POST', '/api/v3/notebook-sessions', {
@@ -23,7 +23,7 @@ test('256 arguments of 8192 characters are accepted, and neither more nor longer
     assert.equal((await open(words)).status, status);
 });
 
-test('the arguments of a session are those of `marimo run notebook.py --`, even after its kernel died and the server restarted', async () => {
+test('a session takes arguments like `marimo run notebook.py --`, and keeps them when its kernel dies and the server restarts', async () => {
   const words = [
     '--month=3',
     '--region',

@@ -101,7 +101,7 @@ test('cells that depend on each other in a cycle are refused until one is correc
   await notebook.close();
 });
 
-test('code that would cause a structural error is refused, and none of it is saved', async () => {
+test('code that would cause a structural error is refused and not saved', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 2' });
   const bad = { type: 'cells', cells: [{ cellId: 'b', code: 'x = 2' }] } as const;
   assert.equal(await refusalOf(notebook.submit(bad)), '409 structural_error');

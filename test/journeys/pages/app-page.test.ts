@@ -39,7 +39,7 @@ test("opening a session in mode run runs nothing, a viewer's page says so, and t
   await notebook.close();
 });
 
-test('in a browser an app shows its outputs, and a viewer who opens it before any run reads why it shows none', {
+test('in a browser an app shows its outputs, and tells a viewer who comes before the first run why there are none', {
   skip: withoutBrowser,
 }, async (t) => {
   const browser = await openBrowser(t);

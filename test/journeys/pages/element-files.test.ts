@@ -144,7 +144,7 @@ test('the files of a session are removed when its kernel is restarted, and a val
   await notebook.close();
 });
 
-test('a page that only looks at the notebook can send no file, and one that uses elements can', async () => {
+test('a page with the access view cannot send files, and a page with the access interact can', async () => {
   const { notebook } = await open();
   const viewer = await NotebookPageClient.open(client, baseUrl, notebook.id, { access: 'view' });
   const refused = await send(viewer, Buffer.from('abc'));
@@ -161,7 +161,7 @@ test('a page that only looks at the notebook can send no file, and one that uses
   await nothingLeft();
 });
 
-test('a value reaches no file but those of its own session', async () => {
+test('a value reaches only files of its own session', async () => {
   const [one, two] = [await open(), await open()];
   const others = await sent(two.page, Buffer.from('of the other session'));
   writeFileSync(join(server.filesDir, 'secret.txt'), 'secret');

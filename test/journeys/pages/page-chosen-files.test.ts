@@ -14,7 +14,7 @@ const skip = withoutBrowser;
 const server = await startServer(test);
 const MAX_BYTES = 100_000_000;
 
-test('files that are dropped on an element reach the notebook, even if they are more than the page sends at once', {
+test('files that are dropped on an element reach the notebook, even if the page cannot send them all at once', {
   skip,
 }, async (t) => {
   const opened = await ElementFilePage.open(t, server);

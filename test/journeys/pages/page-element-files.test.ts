@@ -25,7 +25,7 @@ test('a file of 20 MB reaches the notebook whole, and the page still shows it af
   await notebook.close();
 });
 
-test('the value is the files that were chosen last, even if earlier ones are still being sent', {
+test('the value is the files that were chosen last, even if earlier files are still being sent', {
   skip,
 }, async (t) => {
   const opened = await ElementFilePage.open(t, server);

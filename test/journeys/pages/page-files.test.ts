@@ -157,7 +157,7 @@ test('a page that may edit creates, writes, moves and deletes files, and the aud
   );
 });
 
-test('a page with the right to look, or to use elements, reads files and changes none', async () => {
+test('a page with the access view or interact reads files, but cannot change them', async () => {
   for (const access of ['view', 'interact'] as const) {
     await using other = await NotebookPageClient.open(client, baseUrl, notebook.id, { access });
     assert.equal((await other.send('files/list_files', { path: '/' })).status, 200);

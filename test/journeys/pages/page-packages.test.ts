@@ -95,7 +95,7 @@ test('a page that may edit adds and removes packages of the workspace, and says 
   assert.equal((await page.send('packages/add', { package: 'greeting' })).status, 409);
 });
 
-test('a page with the right to look, or to use elements, reads packages and changes none', async () => {
+test('a page with the access view or interact reads packages, but cannot change them', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   for (const access of ['view', 'interact'] as const) {
     await using page = await NotebookPageClient.open(client, baseUrl, notebook.id, { access });

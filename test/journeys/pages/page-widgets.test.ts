@@ -50,7 +50,7 @@ const becomesReady = (notebook: OpenNotebook) =>
 const hasPrinted = (text: string) => (message: Readonly<Record<string, unknown>>) =>
   message.op === 'cell-op' && JSON.stringify(message.console ?? null).includes(text);
 
-test('a change of a widget runs the cells that depend on it and ends, and other pages and later ones get its state', {
+test('a change of a widget runs the cells that depend on it, and present and later pages get the state of the widget', {
   skip: absence,
 }, async () => {
   const notebook = await openCounter();

@@ -46,7 +46,7 @@ async function signInto(context: BrowserContext, token: string): Promise<void> {
 const present = (page: Page) => page.getByRole('list', { name: 'In this notebook' }).getByRole('listitem');
 const panel = (page: Page) => page.getByRole('complementary', { name: 'People and agent' });
 
-test('two people and the agent of a notebook see each other and the changed cells, and one who has left is gone', {
+test('two people and the agent of a notebook see each other and the changed cells until they leave', {
   skip,
 }, async (t) => {
   const [ada, bob] = [await addMember(server, 'ada', 'editor'), await addMember(server, 'bob', 'editor')];

@@ -167,7 +167,7 @@ test('a malformed id is not found, on every path', async () => {
   }
 });
 
-test('an unknown path is not found, and an unknown method lists the allowed ones', async () => {
+test('an unknown path is not found, and the refusal of an unknown method lists the allowed methods', async () => {
   for (const path of [
     '/nothing',
     '/api',

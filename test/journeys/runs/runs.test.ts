@@ -78,7 +78,7 @@ test('a run is first running without output, then ended with all its output, and
   assert.deepEqual(await runs.get(runId), run);
 });
 
-test('the runs of a session are listed oldest first in pages, and none is repeated or missing', async () => {
+test('the runs of a session are listed oldest first in pages, each run once', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const expected: Run[] = [];
   for (let i = 0; i < 53; i++) expected.push(await notebook.run(['a']));
@@ -128,7 +128,7 @@ test('a cursor that is not the id of a run, and a bad limit or parameter, are re
   await Promise.all([one.close(), other.close()]);
 });
 
-test('an unknown run can be neither read nor cancelled', async () => {
+test('an unknown run cannot be read or cancelled', async () => {
   for (const id of ['run_00000000000000000000000000', 'nb_1', 'x'.repeat(250)]) {
     assert.equal(await refusalOf(runs.get(id)), '404 not_found');
     assert.equal(await refusalOf(runs.cancel(id)), '404 not_found');

@@ -108,7 +108,7 @@ test("a change with a session's cookie is refused unless a page of this server s
   assert.equal(bearer.status, 201, 'programs with a token are not asked where they come from');
 });
 
-test('pages of other origins can neither sign somebody in nor out', async () => {
+test('pages of other origins cannot sign anybody in or out', async () => {
   const authorization = `Bearer ${OWNER.token}`;
   const origin = 'https://evil.example';
   assert.equal(await codeOf(await post('/sign-in', { authorization, origin })), '403 cross_origin');

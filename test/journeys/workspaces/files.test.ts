@@ -222,7 +222,7 @@ test('deleting a file is in the audit, with its user', async () => {
   );
 });
 
-test('links, pipes and sockets are neither followed nor waited for', async () => {
+test('links are not followed, and nothing waits for pipes and sockets', async () => {
   mkdirSync(local('odd'), { recursive: true });
   const outside = join(server.dataDir, 'outside');
   mkdirSync(outside, { recursive: true });

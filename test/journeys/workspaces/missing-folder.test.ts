@@ -39,7 +39,7 @@ test('a test of a remote database and its use need no folder of the workspace', 
   ]);
 });
 
-test('reading files, and requests for missing ones, create no folder', async () => {
+test('requests that read files, even missing files, create no folder', async () => {
   const { id, request } = await newWorkspace('Empty');
   const listed = await request('GET', '/api/v3/files');
   assert.deepEqual([listed.status, Object(listed.body).items], [200, []]);

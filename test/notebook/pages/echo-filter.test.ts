@@ -47,7 +47,7 @@ test('a page may lag in a cell until it repeats the text that it was sent, for a
   assert.equal(echoes.mayBeBehind('a', 7000), false, 'a correction has the text of the page itself');
 });
 
-test('texts that can no longer come back are forgotten, also those of cells that are gone', () => {
+test('texts that can no longer come back are forgotten, also texts of removed cells', () => {
   const echoes = new EchoFilter();
   for (let second = 0; second < 100; second++) echoes.sent(`cell ${second}`, 'x'.repeat(1000), second * 1000);
   assert.equal(echoes.chars, 5000);

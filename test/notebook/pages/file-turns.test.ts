@@ -58,7 +58,7 @@ function panelsOverHeldFiles() {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 const SEARCHES = 150;
 
-test('however many searches a member sends, two are carried out at once, and the searches of another workspace begin before those that wait', async () => {
+test('of many searches of a member two are carried out at once, and searches of another workspace begin before the waiting ones', async () => {
   const { begun, search } = panelsOverHeldFiles();
   const outcomes = Array.from({ length: SEARCHES }, () =>
     search('ws_busy', 'eve').then(

@@ -155,7 +155,7 @@ test('where both sides have changed a cell, the text of the page wins, and the p
   stage.close();
 });
 
-test('where keys were pressed and no text came of them, the page gets the text of the server', async () => {
+test('a page whose pressed keys produced no text gets the text of the server', async () => {
   const stage = new Stage({ a: 'a = 1' });
   await stage.open();
   stage.leave();

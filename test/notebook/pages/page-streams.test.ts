@@ -74,7 +74,7 @@ function openNotebook(t: TestContext, cellIds: readonly string[], budgetBytes = 
   return { live, hub, budget, cutOffs, attach };
 }
 
-test('a state of 35 MiB arrives at a page that takes one piece at a time, and what happened meanwhile follows it', async (t) => {
+test('a state of 35 MiB arrives at a page that takes one piece at a time, and later events follow the state', async (t) => {
   const cells = ['a', 'b', 'c', 'd', 'e'];
   const { live, cutOffs, attach } = openNotebook(t, cells);
   const sink = new SlowSink();
@@ -297,7 +297,7 @@ test('a cell that is to run, and that the notebook never gets, is not shown as w
   assert.deepEqual(statuses(), ['queued', 'idle']);
 });
 
-test('a large change reaches all pages in slices, encoded once, and what happened meanwhile follows it', async (t) => {
+test('a large change reaches all pages in slices, encoded once, and later events follow the change', async (t) => {
   const { live, attach } = openNotebook(t, [], 256 * MIB, 1);
   const sinks = [0, 1].map(() => Object.assign(new SlowSink(), { isFast: true }));
   for (const sink of sinks) attach(sink);

@@ -22,7 +22,7 @@ function authorsIn(presence: PagePresence): readonly string[] {
   return changes.map(({ userId }) => userId);
 }
 
-test(`the changes of ${MAX_AUTHORS} authors are remembered, and one more takes the place of the author who has made none for the longest time`, () => {
+test(`the changes of ${MAX_AUTHORS} authors are remembered, and a further author replaces the one whose last change is oldest`, () => {
   const live = { view: { get: () => undefined } } as unknown as LiveNotebook;
   const presence = new PagePresence(live, PORTS, () => []);
   const change = (userId: string) =>

@@ -9,7 +9,7 @@ import { conclude, record, statusesOf, viewOf } from './recorded-run.ts';
 
 const CYCLE = { type: 'cycle' };
 
-test('the output lists the cells in the order in which they ran, then those that did not run', () => {
+test('the output lists the cells in the order in which they ran, and then the cells that did not run', () => {
   const { recorder, view } = record(
     ['a', 'b', 'c'],
     [
@@ -84,7 +84,7 @@ test('when the verdicts are missing, finished cells have their new results, and 
   assert.equal(statusesOf(recorder, view)[1], 'interrupted');
 });
 
-test('a cell that never ran shows its error, and none of its earlier outputs', () => {
+test('a cell that never ran shows its error, but no earlier output', () => {
   const error = { type: 'syntax', msg: 'invalid syntax' };
   const { recorder, view } = record(['a'], [cellOp('a', { output: errorOutput(error) })]);
   conclude(recorder, view, done({ a: verdict('marimo-error') }));
@@ -121,7 +121,7 @@ test('notes about cut, missing and separately stored outputs follow the cells', 
   ]);
 });
 
-test('a run whose output is not kept stores none', () => {
+test('a run with no-store stores no output', () => {
   const recorder = new RunRecorder(['a'], false);
   const view = viewOf();
   recorder.follow(phase('a', 'running'), view);
@@ -130,7 +130,7 @@ test('a run whose output is not kept stores none', () => {
   assert.deepEqual([saved, shelf.assets.size], [{ stored: false, parts: [] }, 0]);
 });
 
-test('a run that ends just after a cell has begun has neither the output nor the text of an earlier run of the cell', () => {
+test('a run that ends just after a cell has begun has no output and no text of an earlier run of the cell', () => {
   const earlier = [
     phase('a', 'running'),
     cellOp('a', { status: 'running', console: [] }),

@@ -85,7 +85,7 @@ test('a cancel reaches only work that is running in its kernel', () => {
   assert.deepEqual(log, ['step 1', 'cancel']);
 });
 
-test('held work gets its first command when it continues, and none when it was cancelled or has ended', async () => {
+test('held work gets its first command when it continues, and no command when it was cancelled or has ended', async () => {
   const going = slotWithPlan([1]);
   const held = { ...going.plan, heldUntil: () => Promise.resolve() };
   going.slot.offer(FIRST, held, () => undefined);

@@ -164,7 +164,7 @@ test('a folder on a full disk is not taken by any store, and backups begin when 
   assert.deepEqual(schedule.warnings, []);
 });
 
-test('a server makes backups at its interval and keeps the newest ones', async (t) => {
+test('a server makes backups at its interval and keeps the newest backups', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   for (const day of ['01', '02', '03'])

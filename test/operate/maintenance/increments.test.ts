@@ -132,7 +132,7 @@ test('each increment restores exactly the records that were committed when it wa
   assert.equal((await recordsOf(to)).size, expected.size + 200);
 });
 
-test('an increment made during commits contains exactly one committed state, without pages of later ones', async (t) => {
+test('an increment made during commits contains exactly one committed state, without pages of later states', async (t) => {
   const { store, writer, restored, backup } = await backedUp(t);
   let [n, isOver] = [0, false];
   const writing = (async () => {

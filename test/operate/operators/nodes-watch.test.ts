@@ -44,7 +44,7 @@ test('operators are warned of a server whose kernels find no node, and of a node
   assert.deepEqual(await kindsWith(list([node('a'), refused])), ['node_refused']);
 });
 
-test('a server without nodes asks for none and warns of none', () => {
+test('a server without nodes asks for no nodes and has no warnings about nodes', () => {
   using watch = new NodesWatch(undefined);
   assert.deepEqual([watch.latest.enabled, watch.warnings()], [false, []]);
 });

@@ -212,7 +212,7 @@ test('a user who is not a member of any workspace cannot sign in', async (t) => 
   );
 });
 
-test('a user has a limited number of sessions: one more ends the oldest, and expired ones are removed', async (t) => {
+test('a user has a limited number of sessions: a further session ends the oldest, and expired sessions are removed', async (t) => {
   const { begin, enter, clock, store } = await openSessions(t);
   const begun = Array.from({ length: MAX_SESSIONS_PER_USER }, () => {
     clock.ms += 1000;

@@ -30,7 +30,7 @@ for (const { what, text, refusal } of [
   { what: 'token', text: 'of bob', refusal: 'unauthenticated' },
   { what: 'membership', text: 'the name of bob', refusal: 'not_found' },
 ])
-  test(`a caller whose ${what} is damaged is no longer valid, and others can be checked in the same pass`, async (t) => {
+  test(`a caller whose ${what} is damaged is no longer valid, and other callers can be checked in the same pass`, async (t) => {
     const { authenticator, bob, eve, damageText } = await openTwo(t);
     damageText(text);
     const isValid = authenticator.createRevalidator();

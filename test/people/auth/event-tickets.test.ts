@@ -56,7 +56,7 @@ test('a ticket lives for a minute', async (t) => {
   );
 });
 
-test('an access token has at most a hundred unused tickets, and expired ones make room', async (t) => {
+test('an access token has at most a hundred unused tickets, and expired tickets make room', async (t) => {
   const { authenticator } = await openIdentity(t);
   const caller = authenticator.authenticate(`Bearer ${BOOTSTRAP_TOKEN}`, 'home');
   const tickets = new EventTickets(authenticator);

@@ -99,7 +99,7 @@ test('a token can expire, but not in the past', async (t) => {
   }
 });
 
-test('users see and revoke their own tokens, and an owner also those bound to the workspace', async (t) => {
+test('users see and revoke their own tokens, and an owner also tokens that are bound to the workspace', async (t) => {
   const { tokens, owner, join, store } = await openIdentity(t);
   const ada = join('ada', 'editor', MANAGE);
   const bob = join('bob', 'viewer', MANAGE);

@@ -68,7 +68,7 @@ test('residents of a dead worker are not counted, and are removed in the next sh
   assert.deepEqual(second.counted(), []);
 });
 
-test('when actors start in several workers at once, each counts those that started before it', async (t) => {
+test('when actors start in several workers at once, each start counts all earlier starts', async (t) => {
   const { first, second } = await twoWorkers(t);
   const limit = 3;
   const begin = (worker: typeof first, id: string) =>

@@ -47,7 +47,7 @@ test('a snapshot and a record of one turn are in one commit', async (t) => {
   assert.deepEqual(seen, [[{ a: 'empty' }, 'full']], 'the snapshot joins the turn before it is committed');
 });
 
-test('opening a store with ten thousand actors brings none of them into memory', async (t) => {
+test('opening a store with ten thousand actors brings no actor into memory', async (t) => {
   const { store } = await temporaryStore(t);
   store.write((tx) => {
     for (let i = 0; i < 10_000; i++)

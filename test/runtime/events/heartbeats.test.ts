@@ -4,7 +4,7 @@ import { Heartbeats } from '#src/runtime/events/heartbeats.ts';
 import { SessionStream } from '#src/runtime/events/session-stream.ts';
 import { RecordingSink, snapshot } from './recording-sink.ts';
 
-test('every subscriber gets one comment in each period, except stalled ones', (t) => {
+test('every subscriber except a stalled one gets one comment in each period', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   using heartbeats = new Heartbeats(8000);
   const stream = new SessionStream({ sessionId: 's', heartbeats });

@@ -11,7 +11,7 @@ const marked = (sink: RecordingSink) =>
   });
 
 rule(
-  'a subscriber that comes back gets the snapshot, exactly what it missed, the state, and what is live',
+  'a subscriber that comes back gets the snapshot, exactly the missed events, the state, and live events',
   async (open) => {
     const stream = open();
     const { sink, subscription } = subscribe(stream);
@@ -53,7 +53,7 @@ rule('a subscriber that is cut off while it catches up continues there, wherever
   assert.ok(ids.every((one) => marked(subscribe(stream, one).sink)[0] === 'session.snapshot+'));
 });
 
-rule('what is held for its commit when a subscriber comes back counts as missed', async (open) => {
+rule('events that are held for their commit when a subscriber comes back count as missed', async (open) => {
   const stream = open();
   const { id } = subscribe(stream).sink.frames[1]!;
   const held = commit();

@@ -5,7 +5,7 @@ import type { Envelope } from '#src/contract/wire/events.ts';
 import { closed, snapshot, text } from './recording-sink.ts';
 import { commit, delivered, rule, subscribe } from './stream-rules.ts';
 
-rule('a subscriber gets the state, the end of the replay, then what is live', async (open) => {
+rule('a subscriber gets the state, the end of the replay, and then live events', async (open) => {
   const stream = open();
   const { sink } = subscribe(stream, '', [snapshot, text('before')]);
   stream.publish(text('live'));
@@ -27,7 +27,7 @@ rule('envelopes arrive as they were published', async (open) => {
   assert.deepEqual(sink.events, [snapshot, { type: 'session.replayed', sessionId: 's', data: {} }, event]);
 });
 
-rule('what is published in one turn is one write for each subscriber', async (open) => {
+rule('all events of one turn are one write for each subscriber', async (open) => {
   const stream = open();
   const sinks = [subscribe(stream).sink, subscribe(stream).sink];
   const before = sinks.map((sink) => sink.writes);
@@ -78,7 +78,7 @@ rule('events of a turn that commits are written only once its commit has begun',
   assert.deepEqual(sink.story.slice(2), ['1']);
 });
 
-rule('an event whose commit fails is dropped and those behind it go on', async (open) => {
+rule('an event whose commit fails is dropped, and later events continue', async (open) => {
   const stream = open();
   const { sink } = subscribe(stream);
   const failing = commit();
@@ -89,7 +89,7 @@ rule('an event whose commit fails is dropped and those behind it go on', async (
   assert.deepEqual(sink.story.slice(2), ['kept']);
 });
 
-rule('a snapshot taken while events are held is sent behind them and stands for them', async (open) => {
+rule('a snapshot taken while events are held is sent after these events and replaces them', async (open) => {
   const stream = open();
   const early = subscribe(stream).sink;
   const held = commit();
@@ -161,26 +161,29 @@ rule(
   },
 );
 
-rule('a subscriber that left is written to no more, and the last one to leave is noticed', async (open) => {
-  const stream = open();
-  let emptied = 0;
-  stream.onEmpty(() => emptied++);
-  const one = subscribe(stream);
-  const two = subscribe(stream);
-  one.subscription.close();
-  one.subscription.close();
-  assert.equal(emptied, 0);
-  two.subscription.close();
-  two.subscription.writable();
-  stream.publish(text('nobody hears'));
-  await delivered();
-  assert.deepEqual(
-    [emptied, stream.subscriberCount, one.sink.story.length, two.sink.story.length],
-    [1, 0, 2, 2],
-  );
-});
+rule(
+  'nothing is written to a subscriber that has left, and the leaving of the last subscriber is reported',
+  async (open) => {
+    const stream = open();
+    let emptied = 0;
+    stream.onEmpty(() => emptied++);
+    const one = subscribe(stream);
+    const two = subscribe(stream);
+    one.subscription.close();
+    one.subscription.close();
+    assert.equal(emptied, 0);
+    two.subscription.close();
+    two.subscription.writable();
+    stream.publish(text('nobody hears'));
+    await delivered();
+    assert.deepEqual(
+      [emptied, stream.subscriberCount, one.sink.story.length, two.sink.story.length],
+      [1, 0, 2, 2],
+    );
+  },
+);
 
-rule('one that leaves before its held snapshot was sent gets nothing', async (open) => {
+rule('a subscriber that leaves before its held snapshot is sent gets nothing', async (open) => {
   const stream = open();
   const held = commit();
   stream.publish(text('held'), held.promise);

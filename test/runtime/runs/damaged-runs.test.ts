@@ -62,7 +62,7 @@ async function open(t: TestContext) {
   return { store, runs, deletion, add, damageText, sweep, faults };
 }
 
-test('expired runs are deleted with their outputs, including those after a damaged one', async (t) => {
+test('expired runs are deleted with their outputs, even after a damaged run', async (t) => {
   const { store, runs, add, damageText, sweep, faults } = await open(t);
   add('the text of the damaged run');
   const sound = add('another text');

@@ -96,7 +96,7 @@ test('the end of a run, its cancellation and its deletion remove its stored text
   assert.deepEqual([storedCells(trimmed.store), shown(trimmed.runs, trimmed.runId).output], [[], null]);
 });
 
-test('when the cells of a run have printed too much, the text of the first ones is left out with a warning', async (t) => {
+test('when the cells of a run have printed too much, the text of the first cells is left out with a warning', async (t) => {
   const { store } = await temporaryStore(t);
   const texts = new PrintedTexts(store, 10);
   const runId = 'run_1' as RunId;
@@ -121,7 +121,7 @@ test('when the cells of a run have printed too much, the text of the first ones 
   ]);
 });
 
-test('text is stored a second after it was printed, and a run that ends earlier stores none', (t) => {
+test('text is stored a second after it was printed, and a run that ends earlier stores no text before its end', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const saved: (readonly string[])[] = [];
   const view = viewOf();

@@ -144,7 +144,7 @@ test('a cancel that ends its run at once is committed without a wait', async (t)
   assert.equal(store.durable(), undefined);
 });
 
-test('the end of a run reads neither its record nor its entry in the index', async (t) => {
+test('the end of a run does not read the record or the index entry of the run', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   const { runId } = book.begin(RUN);
@@ -219,7 +219,7 @@ test('a wait for a run ends once its end is on disk, when the time has passed, o
   assert.throws(() => book.ended(WORKSPACE, 'run_0', 1, signal), refusedWith('not_found'));
 });
 
-test('the runs of a session are listed oldest first in pages, without those of other sessions', async (t) => {
+test('the runs of a session are listed oldest first in pages, without runs of other sessions', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   const ids = ['nb_1', 'nb_1', 'nb_10', 'nb_1'].map(
@@ -276,7 +276,7 @@ test('the runs of a session with one status are found without reading its other 
   assert.deepEqual(await found({ status: 'running' }), { ids: [runs.at(-1)], looked: 1 });
 });
 
-test('the runs of a user, and those that ended in an interval, are found without reading others', async (t) => {
+test('the runs of a user, and the runs that ended in an interval, are found without reading other runs', async (t) => {
   const { store } = await temporaryStore(t);
   const { book } = openBook(t, store);
   const begin = (by: string) => book.begin({ ...RUN, createdBy: by }).runId;

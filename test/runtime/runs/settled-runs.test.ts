@@ -39,7 +39,7 @@ async function startWorkers(t: TestContext, size: number) {
   return Promise.all(testCluster(size, () => 0).map(open));
 }
 
-test('paging the runs of a workspace misses none that three workers begin', async (t) => {
+test('paging the runs of a workspace misses no run that three workers begin', async (t) => {
   const workers = await startWorkers(t, 3);
   const begun: RunId[] = [];
   let isOver = false;
