@@ -18,16 +18,16 @@ import { descendants, eventually, kernelsOf } from '#test/support/processes.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
 const MAX_CALLS_OF_A_GET = 45;
-const MAX_CALLS_OF_A_PATCH = 212;
-const MAX_CALLS_OF_A_CREATE = 191;
-const MAX_CALLS_OF_AN_ENVIRONMENT = 175;
-/** The last messages of the kernel arrive in one piece or in several, so these two counts vary: the least is 945 here. */
-const MAX_CALLS_OF_A_CODE_CALL = 1_020;
-const MAX_CALLS_OF_A_CANCELLED_RUN = 1_900;
-const MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED = 375;
-/** From the request until a follower of the session has its last event. The least is 1,320 here: see the calls of a code call. */
-const MAX_CALLS_OF_A_RUN = 1_340;
-const MAX_CALLS_OF_AN_EDIT_OF_A_PAGE = 392;
+const MAX_CALLS_OF_A_PATCH = 193;
+const MAX_CALLS_OF_A_CREATE = 179;
+const MAX_CALLS_OF_AN_ENVIRONMENT = 166;
+/** The last messages of the kernel arrive in one piece or in several, so these two counts vary: the least are 885 and 1,453 here. */
+const MAX_CALLS_OF_A_CODE_CALL = 910;
+const MAX_CALLS_OF_A_CANCELLED_RUN = 1_500;
+const MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED = 338;
+/** From the request until a follower of the session has its last event. The least is 1,237 here: see the calls of a code call. */
+const MAX_CALLS_OF_A_RUN = 1_260;
+const MAX_CALLS_OF_AN_EDIT_OF_A_PAGE = 300;
 
 const server = await startServer(test);
 const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
