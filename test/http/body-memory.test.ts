@@ -83,7 +83,7 @@ test('unfinished bodies of one workspace leave room for others, and for small bo
   const requests = await fill(server, 'busy');
   const refused = await post(server, 'busy', LARGE);
   assert.deepEqual([refused.status, refused.code, refused.headers['retry-after']], [503, 'unavailable', '1']);
-  assert.match(refused.text, /Too many large request bodies of this workspace/);
+  assert.match(refused.text, /Too many large requests of this workspace/);
   assert.equal((await post(server, 'busy', '{"name":"n"}')).status, 200);
   assert.equal((await post(server, 'quiet', LARGE)).status, 200);
   for (const request of requests) request.destroy();
@@ -141,7 +141,7 @@ test('an upload needs room as other bodies do, except a small one', async (t) =>
   const requests = await fill(server, 'busy');
   const refused = await upload('busy', 2 * 1024 * 1024);
   assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '1']);
-  assert.match(refused.text, /Too many large request bodies of this workspace/);
+  assert.match(refused.text, /Too many large requests of this workspace/);
   assert.equal((await upload('busy', 1024)).status, 200);
   assert.deepEqual((await upload('quiet', 2 * 1024 * 1024)).json, { count: 2 * 1024 * 1024 });
   for (const request of requests) request.destroy();

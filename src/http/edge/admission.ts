@@ -59,8 +59,8 @@ export interface PreparedRoute {
   /** The parameter that names the notebook or conversation that requests are about. */
   readonly homeParam: string | undefined;
   /**
-   * Whether requests with one idempotency key may be carried out in different workers. They may
-   * name different homes although their path is the same.
+   * Whether requests with one idempotency key may be carried out in different workers: such requests may name different homes
+   * although their path is the same.
    */
   readonly sharesKeys: boolean;
   readonly headerNames: readonly string[];
@@ -115,7 +115,7 @@ function defaultsIn(parseQuery: QueryParser): unknown {
   }
 }
 
-/** The copy of one request that its handler sees. It outlives the connection; `admitRequest` fills it in. */
+/** The copy of one request that its handler sees. `admitRequest` fills in the copy, which outlives the connection. */
 export class AdmittedRequest implements AnyRouteRequest {
   readonly requestId: string;
   /** See `ReplyStamp`. */
@@ -142,7 +142,7 @@ export class AdmittedRequest implements AnyRouteRequest {
    * it.
    */
   home: Home | undefined;
-  /** The slot of its home, when that is another worker. */
+  /** The slot of the request's home, when the home is another worker. */
   elsewhere: number | undefined;
   /**
    * Whether the connection must end with the reply, because the bytes after the request cannot be trusted or will not be
@@ -153,11 +153,11 @@ export class AdmittedRequest implements AnyRouteRequest {
   uncheckedType: string | undefined;
   /** The number of changes of callers' rights when the caller was checked: see `CallerChanges`. */
   changesSeen = 0;
-  /** The memory of a body that came in pieces. It is given back when the exchange is over. */
+  /** The memory of a body that came in pieces, until the exchange is over. */
   bodyCharge: BodyCharge | undefined;
-  /** The memory of a large answer, likewise. */
+  /** The memory of a large answer, until the exchange is over. */
   answerCharge: BodyCharge | undefined;
-  /** The place of a large answer that is being made. It is given back once the answer is charged, or when the exchange is over. */
+  /** The place of a large answer that is being made, until the answer is charged or the exchange is over. */
   answerPlace: Disposable | undefined;
   /** The `Accept-Encoding` header, once the callback of uWebSockets.js is over. */
   acceptedEncodings = '';
@@ -298,7 +298,7 @@ function beginTrace(
 
 /**
  * Returns the caller from the headers, from the ticket in the query of an event stream, or from the session's cookie. Returns
- * undefined, if the route allows that, when there is no caller or they are no longer valid.
+ * undefined when there is no valid caller, if the route allows that.
  */
 function callerOf(
   context: HttpContext,
@@ -403,6 +403,6 @@ function requireReadable(request: AdmittedRequest, { limitBytes }: PreparedRoute
 function storageFull(): AppError {
   return new AppError(
     'storage_full',
-    'The disk of the server is full, so nothing new can be stored. Reading, cancelling and deleting still work. An operator of the server has to free disk space; then requests like this one are accepted again.',
+    'The disk of the server is full, so nothing new can be stored. Reading, cancelling and deleting still work. Ask an operator of the server to free disk space, then send the request again.',
   );
 }

@@ -14,7 +14,7 @@ export type AnswerPlaces = Readonly<Pick<FairSemaphore, 'taken' | 'hasRoom' | 't
 export const ANSWERS_OF_WORKSPACE = 4;
 /** How many requests of one workspace wait for a place. */
 export const MAX_WAITING_ANSWERS = 256;
-/** A workspace that makes no large answer may always make one, so that others cannot keep it from reading. */
+/** A workspace that makes no large answer may always make one, so that other workspaces cannot keep its members from reading. */
 const LIMITS = {
   width: 12,
   widthOfKey: ANSWERS_OF_WORKSPACE,

@@ -1,14 +1,17 @@
 /**
- * The memory for bodies of requests, and for large answers. They may have 16 MiB and more, and a server any number of connections, so
- * without a limit one member of one workspace could fill the memory: with bodies that never end, or whose requests wait, and with
- * answers that are read slowly.
+ * The memory for bodies of requests, and for large answers. Bodies and answers may have 16 MiB and more, and a server any number
+ * of connections. Without a limit one member of one workspace could fill the memory: with bodies that never end, or whose
+ * requests wait, and with answers that are read slowly.
  */
 
 import type { Principal, TokenHolder } from '#src/base/caller/principal.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import { invariant } from '#src/base/errors/invariant.ts';
 
-/** All bodies of one process together, and all answers. The bodies of one workspace have half of what those of others leave, so that others have room. */
+/**
+ * The most bytes of all bodies of one process, and of all its answers. One workspace may have half of the memory that other
+ * workspaces leave free.
+ */
 export const MAX_BODY_MEMORY_BYTES = 256 * 1024 * 1024;
 
 export class BodyMemory {
@@ -21,7 +24,7 @@ export class BodyMemory {
     this.#alwaysTakesOne = alwaysTakesOne;
   }
 
-  /** Charges so many bytes to a workspace. Returns false, and charges nothing, when they have no room. */
+  /** Charges so many bytes to a workspace. Returns false, and charges nothing, when there is no room. */
   take(workspaceId: string, bytes: number): boolean {
     const before = this.#usedBy.get(workspaceId) ?? 0;
     const usedByOthers = this.#usedBytes - before;
@@ -60,12 +63,12 @@ export class BodyCharge {
     this.#workspaceId = workspaceId;
   }
 
-  /** Returns a charge to the workspace of the caller, or to the holder of a token who has named none. */
+  /** Returns a charge to the workspace of the caller, or to the holder of a token that names no workspace. */
   static of({ principal, holder }: BodyOwner, memory: BodyMemory): BodyCharge {
     return new BodyCharge(memory, principal?.workspaceId ?? holder?.userId ?? '');
   }
 
-  /** Charges further bytes. Returns false when they have no room; then nothing is charged any more. */
+  /** Charges further bytes. Returns false when there is no room; after that nothing is charged. */
   take(bytes: number): boolean {
     if (this.#memory.take(this.#workspaceId, bytes)) {
       this.#bytes += bytes;
@@ -88,10 +91,13 @@ export class BodyCharge {
   }
 }
 
-/** A body that is passed on as it arrives is not charged when it comes at once and has no more bytes, so that there is always room for it. */
+/**
+ * A body that is passed on as it arrives is not charged when it comes at once and has at most so many bytes. So there is always
+ * room for such a body.
+ */
 export const MAX_FREE_BYTES = 64 * 1024;
 
-/** Returns the bytes of memory that a body keeps: a range of a document keeps the whole. */
+/** Returns the bytes of memory that a body keeps: a range of a document keeps the whole document. */
 export function heldBytes(body: Uint8Array | string): number {
   return typeof body === 'string' ? body.length : body.buffer.byteLength;
 }
@@ -100,19 +106,20 @@ export function heldBytes(body: Uint8Array | string): number {
 export function noRoomForBody(): AppError {
   return new AppError(
     'unavailable',
-    'Too many large request bodies of this workspace are in progress. Send this one again when some of them are answered.',
+    'Too many large requests of this workspace are in progress. Send this request again when some of them are answered.',
   );
 }
 
 /**
- * Returns the error for a large answer that has no room. `isMutation`: the request was carried out, because only its answer is not sent.
+ * Returns the error for a large answer that has no room. `isMutation`: the request has changed something, and only its answer is
+ * not sent.
  */
 export function noRoomForReply(isMutation: boolean): AppError {
   const crowd = 'Too many large answers of this workspace are being read.';
   return new AppError(
     'unavailable',
     isMutation
-      ? `${crowd} The request was carried out. A POST is safe to repeat with the Idempotency-Key that it had; without one, read the state first.`
-      : `${crowd} Ask again when some of them have been read.`,
+      ? `${crowd} The request was carried out. You can repeat a POST with the same Idempotency-Key; without a key, read the state first.`
+      : `${crowd} Ask again when some of these answers have been read.`,
   );
 }

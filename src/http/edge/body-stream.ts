@@ -69,7 +69,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
       const piece = this.#pieces.shift();
       if (this.#size > this.#limitBytes) throw bodyTooLarge(this.#limitBytes);
       if (this.#end === 'gone')
-        throw new AppError('invalid_request', 'The client left before it had sent the body.');
+        throw new AppError('invalid_request', 'The client disconnected before it had sent the whole body.');
       if (this.#hasNoRoom) throw noRoomForBody();
       if (piece !== undefined) {
         this.#waitingBytes -= piece.byteLength;

@@ -41,7 +41,10 @@ export type Outcome =
 
 /** The exchange of the request, as its decision sees it. */
 export interface DecidedExchange extends Pick<OpenExchange, 'prepared' | 'context' | 'request' | 'problem'> {
-  /** Answers at once, because the caller has lost the right to the request. Its work may go on, and its outcome is dropped. */
+  /**
+   * Answers at once, because the caller has lost the right to the request. The work of the request may go on, and its outcome is
+   * dropped.
+   */
   revoke(error: AppError): void;
 }
 
@@ -274,7 +277,8 @@ function wait(
 ): Promise<Outcome> {
   if (attempt !== undefined) store(exchange, accepted, attempt);
   leavePlace(exchange.request); // the wait may take minutes
-  // Each in a turn of its own: the memory of a large reply is charged before the next of a thousand clients that wait for one run reads it.
+  // Each reply is made in a turn of its own. A thousand clients may wait for one run: the memory of a large reply is charged
+  // before the next reply is made.
   const reply = read.then(inOwnTurn);
   return whilePending(exchange, reply).then(
     // The reply may contain data that was read only now.

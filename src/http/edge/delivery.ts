@@ -27,7 +27,7 @@ import { shownPathOf } from './key-claim.ts';
 /** The outcomes of one kind. */
 type Of<Kind extends Outcome['kind']> = Extract<Outcome, { readonly kind: Kind }>;
 
-/** Delivers an outcome. If the client has left, what the outcome holds is released. */
+/** Delivers an outcome. If the client has left, the resources of the outcome are released. */
 export function deliver(exchange: OpenExchange, outcome: Outcome): void {
   if (outcome.kind === 'plain') {
     sendOnceCommitted(exchange, outcome);
@@ -56,7 +56,7 @@ function sendOnceCommitted(exchange: OpenExchange, { reply, committed }: Of<'pla
     return;
   }
   if (exchange.phase.name !== 'deferred') exchange.enter(HANDLING);
-  // A commit may wait for room on the disk. Meanwhile others make their answers.
+  // A commit may wait for room on the disk. Meanwhile other requests make their answers.
   if (encoded instanceof Promise) encoded = encoded.then((made) => finished(exchange, made));
   else if (exchange.request.answerPlace !== undefined) leavePlace(exchange.request);
   Promise.all([encoded, committed]).then(
@@ -91,7 +91,10 @@ function sendLater(exchange: OpenExchange, { outcome, failed }: Of<'later'>): vo
   );
 }
 
-/** Sends a reply at once, unless the client has left. A large one is refused when there is no room to keep it until it is read. */
+/**
+ * Sends a reply at once, unless the client has left. A large reply is refused when there is no room to keep it until the client
+ * has read it.
+ */
 export function send(exchange: OpenExchange, encoded: EncodedReply): void {
   const { phase, request } = exchange;
   const isLarge = encoded.kind === 'bytes' && encoded.bytes.length > MAX_WHOLE_BODY_BYTES;

@@ -1,4 +1,4 @@
-/** The phases of an `HttpExchange`, whose file has the chart, and what the parts of an exchange see of it. */
+/** The phases of an `HttpExchange`, and what the parts of an exchange see of the exchange. The chart is in `exchange.ts`. */
 import type { ForwardedExchange } from '../peer/forwarded-exchange.ts';
 import type { DeferredAnswer } from '../reply/deferred-answer.ts';
 import type { DeferredReply } from '../reply/reply.ts';

@@ -49,7 +49,10 @@ export class HttpExchange implements InFlightRequest, ReceivingExchange, Decided
   readonly res: WireResponse;
   readonly request: AdmittedRequest;
   phase: Phase;
-  /** Set for a request that another worker carries out, and in a cluster for every request whose home is in its body. */
+  /**
+   * The head to forward. Set for a request that another worker carries out, and in a cluster for every request whose body names
+   * its home.
+   */
   #forwardedHead: HeadWithoutSlot | undefined;
 
   /** uWebSockets.js reuses `req` when its callback returns. */
@@ -148,8 +151,8 @@ export class HttpExchange implements InFlightRequest, ReceivingExchange, Decided
 
   /**
    * Answers a request whose handler will not run. If the connection must end, the answer is sent in the next turn: in this turn
-   * uWebSockets.js would parse the bytes after the request and not end the connection. While an answer is pending, it ends the
-   * connection at the first byte of another request.
+   * uWebSockets.js would parse the bytes after the request and not end the connection. While an answer is pending, uWebSockets.js
+   * ends the connection at the first byte of another request.
    */
   refuse(error: unknown): void {
     const reply = this.problem(error);

@@ -51,7 +51,7 @@ class MarkedBytes {
     this.#pieces = content[Symbol.asyncIterator]();
   }
 
-  /** Resolves with the bytes before the mark, of which there may be `maxBytes`, and passes over the mark. */
+  /** Resolves with the bytes before the mark, at most `maxBytes` of them, and passes over the mark. */
   async before(mark: Buffer, maxBytes: number): Promise<Buffer> {
     for (;;) {
       const at = this.#held.indexOf(mark);

@@ -39,7 +39,7 @@ export interface Forwarding {
    * worker; undefined when it is here.
    */
   elsewhere(workspaceId: string, id?: string): number | undefined;
-  /** Returns the slot of the session that a ticket for an event stream is for; undefined as `elsewhere` does. */
+  /** Returns the slot of the session to which a ticket for an event stream belongs; undefined when the session is at home here. */
   elsewhereByTicket(ticket: string): number | undefined;
   forward(head: ForwardedHead, body: Uint8Array, events: AnswerEvents): ForwardedRequest;
   /**
@@ -54,7 +54,7 @@ export type StreamPermits = Pick<WorkspacePermits, 'take'>;
 
 /** The store, as requests use it. */
 export interface StoreOfRequests {
-  /** While it is full, requests that would store something new answer 507. */
+  /** While the store is full, requests that would store something new answer 507. */
   readonly isFull: boolean;
   /** Runs a handler in a shared turn. */
   decide(decision: () => void): void;

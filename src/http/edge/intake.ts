@@ -12,7 +12,7 @@ import { NO_BODY, type TakenBody, takeBody } from './taken-body.ts';
 
 /** The exchange of the request, as its intake sees it. */
 export interface ReceivingExchange extends OpenExchange {
-  /** Goes on with the request and its body, whose bytes are those of `body`. */
+  /** Goes on with the request and its body. `bytes` is the body before it was parsed. */
   takenIn(body: TakenBody, bytes: Uint8Array): void;
   /** Answers a request whose handler will not run. */
   refuse(error: unknown): void;

@@ -50,7 +50,7 @@ export function parseJsonBody(bytes: Buffer): unknown {
   } catch {
     throw notJson();
   }
-  // Each of these leaves a trace in the text, so ordinary bodies need not be walked.
+  // Unwanted JSON leaves one of these traces in the text, so ordinary bodies need not be walked.
   if (bytes.includes('\\u') || bytes.includes('__proto__') || LARGE_EXPONENT.test(text))
     atOnce(refuseUnwanted(value, ''));
   return value;

@@ -15,8 +15,8 @@ export interface InFlightRequest {
 }
 
 /**
- * The requests and event streams that are still open. It exists before the server does: other workers forward requests here before
- * this one listens, and their callers can lose their rights from then on.
+ * The requests and event streams that are still open. This object exists before the server listens: other workers forward
+ * requests here before that, and the callers of those requests can lose their rights.
  */
 export class OpenRequests {
   readonly streams = new OpenStreams();

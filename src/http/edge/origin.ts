@@ -9,14 +9,17 @@ export interface RequestOrigin {
   readonly origin: string;
   readonly fetchSite: string;
   readonly host: string;
-  /** `https` when a proxy in front received the request over TLS. Pages of other origins cannot set it without a preflight request. */
+  /**
+   * `https` when a proxy in front received the request over TLS. Pages of other origins cannot set this header without a
+   * preflight request.
+   */
   readonly forwardedProto: string;
 }
 
 /**
- * Throws `cross_origin` when a browser says that a page of another origin sends the request. Requests that do not come
- * from a browser carry neither header and pass. `publicUrl` is the address at which browsers reach this server, if it is
- * configured: then only its pages pass, and otherwise those of the address that the request names, its scheme included.
+ * Throws `cross_origin` when a browser says that a page of another origin sends the request. Requests that do not come from a
+ * browser carry neither header and pass. `publicUrl` is the address at which browsers reach this server, if it is configured:
+ * then only its pages pass. Otherwise pages pass whose address, with its scheme, is the one that the request names.
  */
 export function requireSameOrigin(from: RequestOrigin, publicUrl: string | undefined): void {
   const { origin, fetchSite, host, forwardedProto } = from;
@@ -38,9 +41,9 @@ function refuse(): never {
 }
 
 /**
- * Returns the address under which the caller reached this server, such as `https://troupe.example`. It comes from the
- * request's own headers, so it may only be used in the reply to this caller. Throws `invalid_request` when `host` is not
- * a host name.
+ * Returns the address under which the caller reached this server, such as `https://troupe.example`. The address comes from the
+ * request's own headers, so only the reply to this caller may contain it. Throws `invalid_request` when `host` is not a host
+ * name.
  */
 export function publicOriginOf(host: string, forwardedProto: string): string {
   if (!HOST.test(host)) throw invalidRequest([{ path: 'header/host', message: 'is not a host name' }]);

@@ -19,7 +19,7 @@ export function isDiscarded(lengthBytes: number, limitBytes: number): boolean {
 export interface BodyLimits {
   readonly limitBytes: number;
   readonly announcedBytes: number;
-  /** Charges the memory of a piece of a body that does not come at once. Returns false when there is none. */
+  /** Charges the memory of a piece of a body that does not come at once. Returns false when there is no room. */
   readonly charge: (bytes: number) => boolean;
 }
 

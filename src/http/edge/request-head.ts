@@ -41,7 +41,7 @@ export function copyParams(
   for (let i = 0; i < names.length; i++) {
     const isOpen = openEnd !== undefined && names[i] === openEnd.name;
     const text = isOpen ? restOf(req.getUrl(), openEnd.before) : req.getParameter(i)!;
-    // An id never contains a `%`, so an undecodable id is kept, and matches nothing. A file's name may contain one, so an
+    // An id never contains a `%`, so an undecodable id is kept, and matches nothing. A file's name may contain a `%`, so an
     // undecodable path becomes empty, which matches nothing.
     params[names[i]!] = text.includes('%') ? (decode(text) ?? (isOpen ? '' : text)) : text;
   }
@@ -64,7 +64,7 @@ function decode(text: string): string | undefined {
   }
 }
 
-/** Returns undefined when there is no key. Throws `invalid_request` for an invalid key or for two of them. */
+/** Returns undefined when there is no key. Throws `invalid_request` for an invalid key or for two keys. */
 export function readIdempotencyKey(req: WireRequest, { idempotencyKeys }: HeaderCounts): string | undefined {
   if (idempotencyKeys === 0) return undefined;
   return parseIdempotencyKey(idempotencyKeys === 1 ? req.getHeader('idempotency-key') : '');
@@ -131,7 +131,7 @@ export function framingOf(req: WireRequest, counted?: HeaderCounts): Framing {
 /** Throws `invalid_request` for an unsound framing. */
 export function requireSoundFraming(framing: Framing): void {
   if (framing === 'unsound')
-    throw new AppError('invalid_request', 'Where the request ends is not clear from its headers.');
+    throw new AppError('invalid_request', 'The headers of the request do not say clearly how long its body is.');
 }
 
 /** How often each header was sent that may be sent only once. */

@@ -48,7 +48,7 @@ export interface RequestLogOptions {
   readonly logsAll: boolean;
   /** The time beyond which a request counts as slow; 0: none does. */
   readonly slowMs: number;
-  /** Returns whether the server now refuses requests with 503 for another reason than a limit; when absent, it never does. */
+  /** Returns whether the server now refuses requests with 503 for another reason than a limit; when absent, the server never does. */
   readonly refusesAll?: () => boolean;
   /** A clock that never goes back; `performance.now` when absent. */
   readonly nowMs?: () => number;

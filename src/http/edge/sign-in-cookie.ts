@@ -1,6 +1,6 @@
 /**
- * The cookie of a browser's sign-in. Cookies of one host are shared by all of its ports, so its name contains the port: several
- * servers on one machine do not sign each other out.
+ * The cookie of a browser's sign-in. All ports of one host share their cookies, so the name of the cookie contains the port:
+ * several servers on one machine do not sign each other out.
  */
 import { AppError } from '#src/base/errors/errors.ts';
 import type { WireRequest } from '../wire-exchange.ts';
@@ -16,8 +16,8 @@ export interface CookieRequest {
 }
 
 /**
- * Returns the name of a cookie of this server. Over TLS it has the prefix that makes browsers accept it only from this very host,
- * so that a neighbouring host cannot plant another one.
+ * Returns the name of a cookie of this server. Over TLS the name has the prefix that makes browsers accept the cookie only from
+ * this very host, so that a neighbouring host cannot plant one.
  */
 export function cookieNameOf(
   name: string,
@@ -79,7 +79,7 @@ export function signInSecretOf(
   if (isMutation && origin === '' && fetchSite === '')
     throw new AppError(
       'cross_origin',
-      'A request with the cookie of a session must have the header Origin or Sec-Fetch-Site.',
+      'A request that is signed in by a cookie must have the header Origin or Sec-Fetch-Site.',
     );
   requireSameOrigin({ origin, fetchSite, host, forwardedProto }, publicUrl);
   return secret;

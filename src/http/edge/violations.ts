@@ -96,7 +96,7 @@ function withShortTexts(value: unknown, path: string, cut: string[]): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, inner(name, member)]));
 }
 
-/** Returns the error for these violations; its text is the first of them. */
+/** Returns the error for these violations. The text of the error is the first violation. */
 export function invalidRequest(errors: readonly Violation[]): AppError {
   const [first] = errors;
   const detail =
@@ -188,7 +188,7 @@ function choicesOf(union: SchemaError, within: readonly SchemaError[]): SchemaEr
   return [{ ...union, instancePath: place, message: [...new Set(messages)].join(' or ') }];
 }
 
-/** A branch of a union at one place in the value: the elements of a list share their schema, so both are needed. */
+/** A branch of a union at one place in the value. The place is needed, because all elements of a list share their schema. */
 interface Branch {
   readonly place: string;
   readonly schemaPath: string;

@@ -23,7 +23,10 @@ export class WorkspaceTurns {
   readonly #waiting = new Map<string, Work[]>();
   #isTurnCounted = false;
 
-  /** Notes a request of a workspace. Returns whether no other workspace has sent requests of late; true for a request of none. */
+  /**
+   * Notes a request of a workspace. Returns whether no other workspace has sent requests of late; true for a request without a
+   * workspace.
+   */
   isAlone(workspaceId: string | undefined): boolean {
     if (workspaceId === undefined) return true;
     if (workspaceId !== this.#last) {

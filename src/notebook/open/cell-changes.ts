@@ -7,7 +7,7 @@ import { shownStatus, type ViewCell } from './view.ts';
 interface PendingOp {
   readonly type: 'cell-op';
   readonly cellId: string;
-  /** The cell's activity as the kernel reported it; another activity is another event. */
+  /** The cell's activity as the kernel reported it. A change of the activity begins another event. */
   activity: CellOp['status'];
   status: ShownStatus | undefined;
   stale: boolean | undefined;
@@ -30,10 +30,10 @@ interface Told {
 }
 
 /**
- * Joins the changes of a notebook's cells into as few events as describe them: one for each state of a cell, with the
- * changes since the last one. Changes until `flush` are published together, in the order of each cell.
+ * Joins the changes of a notebook's cells into as few events as possible: one for each state of a cell, with the changes since
+ * the earlier state. Changes until `flush` are published together, in the order of each cell.
  *
- * Every change of a cell that subscribers can see must pass through here, or a later change could seem to be none.
+ * Every change that subscribers see must pass through here. Otherwise a later change back could seem to be no change.
  */
 export class JoinedCellChanges {
   readonly #publish: (event: NotebookEvent) => void;

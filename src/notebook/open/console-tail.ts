@@ -3,7 +3,7 @@ import { cutText, placeAfter, placeToCut } from '#src/base/text/cut-text.ts';
 import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
 import { charsOf } from './held-chars.ts';
 
-/** Bytes (UTF-16 code units, a lower bound) that are kept at each end of a cell's console. */
+/** How many characters (UTF-16 code units) are kept at each end of a cell's console. */
 export const MAX_CONSOLE_END_CHARS = 32 * 1024;
 /**
  * How many entries are kept at each end. Even short texts are separate entries when they alternate
@@ -17,7 +17,7 @@ const ENTRY_CHARS = 256;
  * cutting copies.
  */
 const MIN_JOINED_CHARS = 1024;
-/** The most figures within a cell's printed text, and their most characters together. */
+/** The most figures within a cell's printed text, and the most characters of all its figures. */
 const MAX_MEDIA = 100;
 const MAX_MEDIA_CHARS = 16 * 2 ** 20;
 
@@ -125,8 +125,7 @@ export class ConsoleTail {
   }
 
   /**
-   * Returns the entry with its text from `start` on. If that is longer than the tail may be,
-   * returns only its end.
+   * Returns the entry with its text from `start` on. If that text is longer than the tail may be, returns only the end of it.
    */
   #endOf(entry: TextEntry, start: number): TextEntry {
     const from = placeToCut(entry.data, start);
@@ -151,8 +150,8 @@ export class ConsoleTail {
   #keepLast(entry: CellOutput): void {
     append(this.#tail, entry, MIN_JOINED_CHARS, this.#gone);
     this.#tailSize += charsOf(entry);
-    // Trimming copies the first entry, so it is not done for every printed text. Until it is done,
-    // a little more than the limit is held.
+    // Trimming copies the first entry, so not every printed text is followed by a trimming. In between, a little more than the
+    // limit is held.
     if (this.#tailSize > this.#endLimit + MIN_JOINED_CHARS || this.#tailCount > MAX_END_ENTRIES) this.#trim();
   }
 
@@ -209,8 +208,8 @@ function mayJoin(last: CellOutput | undefined, entry: CellOutput): last is TextE
 }
 
 /**
- * Appends an entry to the list. If its text can be joined to the last entry, and that has less than `joinedChars`, it
- * is joined. Entries before the index `from` are dropped ones, to which nothing is joined.
+ * Appends an entry to the list. Joins its text to the last entry instead, if the kinds of both allow that and the last entry has
+ * less than `joinedChars`. Entries before the index `from` were dropped, so nothing is joined to them.
  */
 function append(
   list: CellOutput[],

@@ -1,4 +1,7 @@
-/** Whether a request was made for the present state of an open notebook, so that it overwrites nothing that its caller has not read. */
+/**
+ * Whether a request was made for the present state of an open notebook. A request for an earlier state could overwrite changes
+ * that its caller has not read.
+ */
 
 import { AppError } from '#src/base/errors/errors.ts';
 import { isSameInstant } from '#src/base/time/clock.ts';
@@ -13,7 +16,10 @@ export interface ReadState {
 
 const MAX_NAMED_CELLS = 5;
 
-/** Throws `stale_update`, with the present `updatedAt` and the present versions of stale cells, unless that state is the present one. */
+/**
+ * Throws `stale_update`, with the present `updatedAt` and the present versions of stale cells, unless the caller has read the
+ * present state.
+ */
 export function requireCurrent(
   {
     view,
@@ -33,5 +39,5 @@ export function requireCurrent(
     ids.slice(0, MAX_NAMED_CELLS).join(', ') + (ids.length > MAX_NAMED_CELLS ? ' and others' : '');
   const fact = isCurrent ? `Cells have changed: ${names}` : `The notebook was last updated at ${updatedAt}`;
   const cells = [...stale].map(([cellId, version]) => ({ cellId, version }));
-  throw new AppError('stale_update', `${fact}. Read them again first.`, { members: { updatedAt, cells } });
+  throw new AppError('stale_update', `${fact}. Read the notebook again first.`, { members: { updatedAt, cells } });
 }

@@ -4,10 +4,9 @@ export type VariableGraph = Variables['variables'];
 type Variable = VariableGraph[number];
 
 /**
- * Which cells need which, by the variables that the kernel knows of. Pairs of a cell that uses a
- * variable and a cell that declares it are not stored: there may be so many cells for one variable
- * that the pairs would fill the memory of the server. Each search looks at every variable at most
- * once.
+ * Which cells need which other cells, by the variables that the kernel knows of. Pairs of a cell that uses a variable and a cell
+ * that declares it are not stored: there may be so many cells for one variable that the pairs would fill the memory of the
+ * server. Each search looks at every variable at most once.
  */
 export class Dependencies {
   readonly #variables: VariableGraph;

@@ -125,7 +125,7 @@ class CellOrder {
     this.#links.delete(id);
   }
 
-  /** Puts a cell before or after another one. Without that other cell it stays where it is. */
+  /** Puts a cell before or after another one. If the other cell does not exist, the cell stays where it is. */
   place(
     id: string,
     { before, after }: { readonly before: string | null; readonly after: string | null },

@@ -8,8 +8,8 @@ interface WaitingRequest {
 }
 
 /**
- * Requests to a kernel that are not commands, until the kernel has answered them. The server has
- * made their ids, so no page can have the same ones.
+ * Requests to a kernel that are not commands, until the kernel has answered them. The server makes the ids of these requests, so
+ * no page can use the same ids.
  */
 export class KernelAnswers {
   readonly #waiting = new Map<string, WaitingRequest>();

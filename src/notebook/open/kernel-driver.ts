@@ -32,13 +32,13 @@ export interface KernelRpcHandler extends Disposable {
 export interface KernelDriverPorts {
   readonly kernels: Kernels;
   readonly launchOf: (context: SessionContext, live: LiveNotebook) => KernelLaunch;
-  /** Returns the handler for one kernel. `memoryShare` is that of its launch. */
+  /** Returns the handler for one kernel. `memoryShare` is the share with which the kernel was launched. */
   readonly rpcHandlerOf: (
     context: SessionContext,
     live: LiveNotebook,
     memoryShare: string,
   ) => KernelRpcHandler;
-  /** Begins to remove the files that pages have sent to the kernel of a session: it cannot read them any more, or cannot know them yet. */
+  /** Begins to remove the files that pages have sent to a session: its kernel cannot read them any more, or cannot know them yet. */
   readonly forgetFiles: (context: SessionContext) => void;
 }
 
@@ -88,8 +88,8 @@ export function kernelDriver({ liveNotebooks, log }: DriverContext, ports: Kerne
     };
 
     /**
-     * The edits that the kernel is carrying out; undefined when there are none. `next` are the edits that were made after them and
-     * before the present work was accepted. Once both are carried out, `waiting` is called.
+     * The edits that the kernel is carrying out; undefined when there are none. `next` are the edits that were made after them
+     * and before the present work was accepted. Once all these edits are carried out, the functions in `waiting` are called.
      */
     let editing: { seq: number; next: CellEdits | undefined; readonly waiting: (() => void)[] } | undefined;
     let isUp = false;
@@ -101,8 +101,8 @@ export function kernelDriver({ liveNotebooks, log }: DriverContext, ports: Kerne
     };
 
     /**
-     * Gives the kernel the edits that it has not got yet, unless it works or has accepted work. It gets them afterwards then, because
-     * work runs the notebook as it was when the work was accepted.
+     * Gives the kernel the edits that it has not got yet. A kernel that has work gets them after that work, which runs the
+     * notebook as it was when the work was accepted.
      */
     const giveEdits = (): void => {
       if (isReleased || !isUp || kernel.inFlight !== null || live.work.current !== undefined) return;

@@ -1,8 +1,7 @@
 /**
- * The open notebook of one session: its document, the view of its cells, its event stream, its work in flight, and its
- * present kernel. It is made when a session is opened, or first used after a restart. It outlives the session's kernels
- * and ends when the session closes or goes to sleep. Outputs and console text pass through here, never through the
- * chart.
+ * The open notebook of one session: its document, the view of its cells, its event stream, its work in flight, and its present
+ * kernel. The open notebook is made when a session is opened, or first used after a restart. It outlives the session's kernels
+ * and ends when the session closes or goes to sleep. Outputs and console text pass through here, never through the chart.
  */
 
 import type { Work, WorkEnd } from '#machines/notebook-session.ts';
@@ -33,7 +32,7 @@ import { type NotebookView, SCRATCH, type ViewCell } from './view.ts';
 import { WorkSlot } from './work-slot.ts';
 
 export const MAX_APP_OPTIONS_CHARS = 64 * 1024;
-/** JSON of that many characters counts as at most eight times as many: see `isShortJson`. */
+/** The limit for `isShortJson`, which counts at most eight characters for each character of the JSON. */
 const MAX_COUNTED_APP_OPTIONS_CHARS = 8 * MAX_APP_OPTIONS_CHARS;
 /** How many ended runs are sent to a new subscriber. */
 const MAX_ENDED_RUNS = 20;
@@ -45,7 +44,7 @@ export interface ChangeAuthor {
   readonly isAgent: boolean;
 }
 
-/** Follows an open notebook for its pages in browsers. There is none while no page is open, and then nothing is done for it. */
+/** Follows an open notebook for its pages in browsers. A notebook without an open page has no follower, and makes no messages for one. */
 export interface NotebookFollower {
   /** How many pages show the notebook now. */
   readonly pageCount: number;
@@ -151,14 +150,14 @@ export class LiveNotebook {
     this.#usedAtMs = performance.now();
   }
 
-  /** Whether a page shows the notebook now, which counts as a use of it. */
+  /** Whether a page shows the notebook now. A shown notebook counts as used. */
   get isShown(): boolean {
     return this.follower !== undefined && this.follower.pageCount > 0;
   }
 
   /**
-   * The step that the start of the kernel waits for; null when there is none to show. `tellStartup`
-   * also publishes it.
+   * The step that the start of the kernel waits for; null when there is no step to show. `tellStartup` sets and publishes the
+   * step.
    */
   get startup(): Startup | null {
     return this.#startup;
@@ -176,7 +175,7 @@ export class LiveNotebook {
     this.#notes = [...this.#notes, difference];
   }
 
-  /** The packages that imports of cells need, by the kernel's last report; none once no cell fails any more. */
+  /** The packages that imports of cells need, by the kernel's last report; empty once no cell fails any more. */
   get missingPackages(): readonly string[] {
     return this.view.cells.some(({ ended }) => ended === 'exception') ? this.#missingPackages : [];
   }
@@ -199,8 +198,8 @@ export class LiveNotebook {
   }
 
   /**
-   * Called when the kernel is gone or is being stopped: the variables of the notebook are lost. `why` is a sentence, for a kernel that
-   * nobody stopped.
+   * Called when the kernel is gone or is being stopped: the variables of the notebook are lost. `why` is a sentence, given when
+   * nobody stopped the kernel.
    */
   detachKernel(kernel: Kernel, why?: string): void {
     if (this.#kernel.present !== kernel) return;
@@ -303,8 +302,9 @@ export class LiveNotebook {
   }
 
   /**
-   * Applies changes of a user and saves them in this turn's commit. The kernel gets them before it does anything else. Returns the
-   * changes that took effect. Those of missing cells, and those for which the notebook has no room, do not.
+   * Applies changes of a user and saves them in this turn's commit. The kernel gets these changes before it does anything else.
+   * Returns the changes that took effect. Changes of missing cells, and changes for which the notebook has no room, have no
+   * effect.
    */
   edit(changes: readonly DocumentChange[], by: string, origin: object | null): readonly DocumentChange[] {
     invariant(this.#mode === 'edit', 'Only a session in edit mode edits its notebook.');
@@ -318,8 +318,8 @@ export class LiveNotebook {
   }
 
   /**
-   * Notes values of UI elements that no page has set, which the kernel gets now. Returns a function that restores the previous values of
-   * elements that refused theirs. It changes no value that was set in the meantime.
+   * Notes values of UI elements that no page has set, which the kernel gets now. Returns a function that restores the previous
+   * values of the elements that refused their new value. The function changes no value that was set in the meantime.
    */
   setUiValues(values: Readonly<Record<string, unknown>>): (refused: readonly string[]) => void {
     const before = new Map(Object.keys(values).map((id) => [id, this.uiValues.get(id)]));
@@ -348,7 +348,7 @@ export class LiveNotebook {
       if (change.type === 'set-code') this.view.codeDelivered(change.cellId, true);
   }
 
-  /** Notes that the kernel carries out these edits now: what it reports from here on is about them. */
+  /** Notes that the kernel carries out these edits now: its further reports are about the edited cells. */
   editsGiven({ codes }: CellEdits): void {
     const corrected: ViewCell[] = [];
     for (const cellId in codes) {
@@ -360,7 +360,7 @@ export class LiveNotebook {
     this.follower?.settled(corrected);
   }
 
-  /** Notes that the kernel runs these cells with other codes than they have. It gets their present codes with the next edits. */
+  /** Notes that the kernel runs these cells with other codes than they have. The kernel gets the present codes with the next edits. */
   kernelRuns(codes: ReadonlyMap<string, string>): void {
     for (const [cellId, code] of codes) {
       const cell = this.view.get(cellId);
@@ -371,7 +371,7 @@ export class LiveNotebook {
     }
   }
 
-  /** Returns the edits that the kernel has not got yet, once; undefined when there are none. */
+  /** Returns, once, the edits that the kernel has not got yet; undefined when there are none. */
   takeEdits(): CellEdits | undefined {
     this.hasEdits = false;
     return this.#edits.take();
@@ -420,8 +420,8 @@ export class LiveNotebook {
   }
 
   /**
-   * Saves the cells in the name of the given user, or of the user whose work the kernel does. Cells that have not changed since the last
-   * save stay the same objects, so that their JSON is used again.
+   * Saves the cells in the name of the given user, or of the user whose work the kernel does. Cells that have not changed since
+   * the last save stay the same objects, so that their JSON can be used again.
    */
   #saveCells(by?: string): void {
     const cells: Cell[] = [];
@@ -481,8 +481,7 @@ export class LiveNotebook {
   }
 
   /**
-   * Returns how the last runs ended, oldest first, because one may have ended while a subscriber
-   * was away.
+   * Returns how the last runs ended, oldest first, because a run may have ended while a subscriber was away.
    */
   get ends(): readonly Envelope<'run-status'>[] {
     return this.#ends;
@@ -493,7 +492,7 @@ export class LiveNotebook {
     return replayOf(this.view, this.sessionId);
   }
 
-  /** Returns the cells as a kernel is started with them. */
+  /** Returns the cells in the form in which a kernel starts with them. */
   launchCells(): { cellId: string; code: string; config: CellConfig }[] {
     return this.view.cells.map(({ id, code, options }) => ({ cellId: id, code, config: configOf(options) }));
   }

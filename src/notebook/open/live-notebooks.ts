@@ -20,7 +20,7 @@ export interface LiveNotebooksOptions {
 
 interface ReadOutputs {
   readonly session: ActorId;
-  /** Undefined while the outputs are read. */
+  /** The outputs; undefined while they are read. */
   outputs: SavedState['outputs'] | undefined;
 }
 

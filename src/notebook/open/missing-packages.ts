@@ -1,4 +1,4 @@
-/** The limits of the request with which a page installs missing packages. */
+/** How many packages a page may install in one request, and how long their names may be. */
 const MAX_OFFERED_PACKAGES = 50;
 const MAX_PACKAGE_CHARS = 300;
 

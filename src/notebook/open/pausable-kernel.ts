@@ -1,7 +1,7 @@
 import type { Kernel } from '#src/confined/processes/kernel/kernel.ts';
 import type { SessionStream } from '#src/runtime/events/session-stream.ts';
 
-/** The present kernel of an open notebook, if there is one. It is paused while subscribers of the notebook lag. */
+/** The present kernel of an open notebook, if there is one. The kernel is paused while subscribers of the notebook lag. */
 export class PausableKernel implements Disposable {
   #kernel: Kernel | undefined;
   #isPressed = false;
@@ -19,7 +19,7 @@ export class PausableKernel implements Disposable {
     return this.#kernel;
   }
 
-  /** Takes a kernel. If subscribers lag already, it waits for them. */
+  /** Takes a kernel. If subscribers lag already, the kernel waits for them. */
   attach(kernel: Kernel): void {
     this.#kernel = kernel;
     this.#applyPressure();

@@ -36,8 +36,9 @@ export class PendingEdits {
   }
 
   /**
-   * Notes changes that the kernel has made itself, later than these edits: its code replaces the code of an edit, and an edit of a
-   * cell that it has deleted would make the cell again. `configOf` returns the settings of a cell after all changes.
+   * Notes changes that the kernel has made itself, later than these edits. Its code replaces the code of an edit. An edit of a
+   * cell that the kernel has deleted is dropped, because it would make the cell again. `configOf` returns the settings of a cell
+   * after all changes.
    */
   overtakenBy(changes: readonly DocumentChange[], configOf: (cellId: string) => KernelCellConfig): void {
     for (const change of changes) {

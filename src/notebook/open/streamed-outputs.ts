@@ -1,8 +1,7 @@
 /**
- * Outputs as events carry them. A large value is a reference in its event; the session serves the
- * value as long as the notebook shows it. So no frame with outputs or printed text has more than 1
- * MiB, the lowest limit that clients are known to have. The limits here are chosen for that: a
- * value within `MAX_INLINE_BYTES` has up to 384 KiB as JSON, and its text up to 120 KiB.
+ * Outputs as events carry them. An event refers to a large value, and the session serves the value as long as the notebook shows
+ * it. So no frame with outputs or printed text has more than 1 MiB, the lowest limit that clients are known to have. The limits
+ * here are chosen for that: a value within `MAX_INLINE_BYTES` has up to 384 KiB as JSON, and its text up to 120 KiB.
  */
 import { createHash } from 'node:crypto';
 import type { AssetId } from '#src/base/ids.ts';
@@ -17,11 +16,10 @@ import { beginning, bytesOfJson, end, fits, MAX_PIECE_CHARS } from '#src/runtime
 /** The most bytes of a table as JSON. An output with a larger table has no table. */
 const MAX_TABLE_BYTES = 256 * 1024;
 /**
- * The most bytes of the entries of a console in one event. A single entry may have more; it then
- * has an event to itself.
+ * The most bytes of the entries of a console in one event. An entry with more bytes has an event to itself.
  */
 const MAX_ENTRIES_BYTES = 128 * 1024;
-/** The most bytes of each text printed in the event of a code call. Events `console-output` have all of it. */
+/** The most bytes of each printed text in the event of a code call. The events `console-output` have the whole text. */
 const MAX_PRINTED_BYTES = 64 * 1024;
 /** The most bytes of the figures, and of the errors, in the event of a code call. */
 const MAX_FIGURES_BYTES = 64 * 1024;
@@ -30,12 +28,12 @@ const MAX_ERRORS_BYTES = 48 * 1024;
 /** The outputs that a notebook shows, each with the cell that shows it. */
 export type ShownOutputs = Iterable<readonly [cellId: string, CellOutput]>;
 
-/** The ids of outputs that were asked for. An output never changes, and hashing a large one takes long. */
+/** The ids of outputs that were asked for. An output never changes, and hashing a large output takes long. */
 const known = new WeakMap<CellOutput, AssetId>();
 
 /**
- * Returns the id under which the session serves an output of a cell. It is the same after a restart, because it depends only on the
- * cell and on the kernel's own marks of the output.
+ * Returns the id under which the session serves an output of a cell. The id is the same after a restart, because it depends only
+ * on the cell and on the kernel's own marks of the output.
  */
 function referenceTo(cellId: string, output: CellOutput): AssetId {
   const found = known.get(output);
@@ -65,7 +63,7 @@ function streamedOutput(cellId: string, output: CellOutput): Output {
   return { channel, mimetype, ...value, ...describedBy(output) };
 }
 
-/** Returns a cell operation as events carry it: one, or several when the entries of its console are too large for one. */
+/** Returns a cell operation as events carry it: in one event, or in several when the entries of its console are too large for one. */
 export function streamedOps(
   state: Omit<EventData<'cell-op'>, 'output' | 'console'>,
   output: CellOutput | undefined,
@@ -89,8 +87,8 @@ export function streamedOps(
 }
 
 /**
- * Returns an entry of a console as an event carries it. A session keeps figures. Any other entry that is too large for a frame,
- * which the bridge never sends, becomes its text.
+ * Returns an entry of a console as an event carries it. The session serves large figures. Any other entry that is too large for a
+ * frame becomes its text; the bridge never sends such an entry.
  */
 function streamedEntry(cellId: string, entry: CellOutput): Output {
   const { channel, mimetype, data, text = '' } = entry;
@@ -159,11 +157,11 @@ function firstErrors(errors: CodeResult['errors']): CodeResult['errors'] {
     if (room < 0) break;
     kept.push(short);
   }
-  const message = `${errors.length - kept.length} more errors are in the answer of the call.`;
+  const message = `The answer of the call has ${errors.length - kept.length} more errors.`;
   return kept.length === errors.length ? kept : [...kept, { type: 'errors_left_out', message, cellId: null }];
 }
 
-/** Returns printed text without the middle of a long one. */
+/** Returns printed text; a long text without its middle. */
 function shortPrinted(text: string): string {
   if (fits(text, MAX_PRINTED_BYTES)) return text;
   const head = beginning(text, MAX_PRINTED_BYTES / 2);

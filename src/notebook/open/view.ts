@@ -1,7 +1,6 @@
 /**
- * The known state of an open notebook's cells: the document, and the kernel's reports about each
- * cell. It is pure state: it applies the kernel's messages and never asks the kernel. It outlives
- * kernels; `kernelLost` notes that a kernel is gone.
+ * The known state of an open notebook's cells: the document, and the kernel's reports about each cell. The view is pure state: it
+ * applies the kernel's messages and never asks the kernel. The view outlives kernels; `kernelLost` notes that a kernel is gone.
  */
 import type {
   BridgeDone,
@@ -27,7 +26,7 @@ export interface ViewCell {
    * change that names a version cannot undo a change that its author has not seen.
    */
   version: number;
-  /** The version of the code as the kernel's code mode counts it, which refuses edits of code that was not read. */
+  /** The version of the code as the kernel's code mode counts it. Code mode refuses edits of code that was not read. */
   codeVersion: number;
   activity: 'idle' | 'queued' | 'running' | 'disabled-transitively';
   stale: boolean;
@@ -38,16 +37,16 @@ export interface ViewCell {
    * it runs). Null before the first run.
    */
   ran: { readonly code: string; readonly beganS: number; ms: number | null } | null;
-  /** How its last run ended; null while it has not run in this kernel. */
+  /** How the cell's last run ended; null while the cell has not run in this kernel. */
   ended: CellStatus;
   structural: readonly CellError[];
-  /** The code that the kernel has, while it has not got the cell's present code; null when it has that. */
+  /** The code that the kernel has, if that is not the cell's present code; null otherwise. */
   kernelCode: string | null;
-  /** The cell as it was saved last, which may have earlier code or options; undefined for one that was never saved. */
+  /** The cell as it was saved last, which may have earlier code or options; undefined for a cell that was never saved. */
   saved: Cell | undefined;
   /**
-   * Whether the kernel has got the present code as an edit and has not begun to run it. Its reports until then, such as the end of
-   * the run during which the cell was edited, is about earlier code.
+   * Whether the kernel has got the present code as an edit and has not begun to run it. The reports of the kernel until then,
+   * such as the end of the run during which the cell was edited, are about earlier code.
    */
   isUnrunEdit: boolean;
 }
@@ -55,8 +54,8 @@ export interface ViewCell {
 /** The most code to which a notebook may grow while it is open. `MAX_HELD_CHARS` limits its outputs. */
 export const MAX_CODE_CHARS = 16 * 2 ** 20;
 /**
- * The most cells that an open notebook may have. With more, a notebook cannot be worked with, because each cell costs
- * something with every change.
+ * The most cells that an open notebook may have. A notebook with more cells would be too slow, because each cell costs something
+ * with every change.
  */
 export const MAX_CELLS = 10_000;
 /** The memory of a variable, and of each mention of a cell by its id, in addition to the text of the name or the id. */
@@ -125,7 +124,7 @@ export class NotebookView {
     return this.#cells.get(cellId);
   }
 
-  /** Adds a cell at the end. `isRead` says whether the kernel's code mode has made it, which then knows its code. */
+  /** Adds a cell at the end. `isRead` says whether the kernel's code mode has made the cell, and so knows its code. */
   add(id: string, code: string, options: Readonly<Record<string, unknown>>, isRead = true): ViewCell {
     const version = this.#nextVersion;
     const cell: ViewCell = {
@@ -168,8 +167,8 @@ export class NotebookView {
   }
 
   /**
-   * Sorts the cells in the order of these ids. Unknown ids are ignored; cells that are not named
-   * keep their order after the others.
+   * Sorts the cells in the order of these ids. Unknown ids are ignored. Cells that are not named come last, in their present
+   * order.
    */
   reorder(order: readonly string[]): void {
     const sorted = new Map<string, ViewCell>();
@@ -181,7 +180,7 @@ export class NotebookView {
     this.#forgetOrder();
   }
 
-  /** Gives a cell new code. `isAhead` says whether the kernel gets it later than the view. */
+  /** Gives a cell new code. `isAhead` says whether the kernel gets the code later than the view. */
   setCode(cell: ViewCell, code: string, isAhead = false): void {
     if (cell.code === code) return;
     if (isAhead) cell.kernelCode ??= cell.code;
@@ -194,7 +193,7 @@ export class NotebookView {
     cell.stale = true;
   }
 
-  /** Notes that the kernel runs a cell with this code, and gets the present one later. */
+  /** Notes that the kernel runs a cell with this code, and gets the present code later. */
   codeRuns(cell: ViewCell, code: string): void {
     cell.kernelCode = code;
   }
@@ -218,18 +217,18 @@ export class NotebookView {
     cell.version = this.#nextVersion;
   }
 
-  /** Sets the variables that the kernel has. None are kept when they and their names take too much memory. */
+  /** Sets the variables that the kernel has. If they and their names take too much memory, none are kept. */
   setVariables(variables: VariableGraph): void {
     this.#variables = this.#held.admit('variables', charsOfVariables(variables)) ? variables : [];
     this.#dependencies = this.#dependenciesBy(this.#variables);
   }
 
-  /** Sets the state of widgets that `takeWidgets` returns next. There is none when it takes too much memory. */
+  /** Sets the state of widgets that `takeWidgets` returns next. A state that takes too much memory is dropped. */
   setWidgets(widgets: string): void {
     this.#widgets = this.#held.admit('widgets', widgets.length) ? widgets : undefined;
   }
 
-  /** Returns the state of all widgets if it has changed since the last call, and forgets it. */
+  /** Returns, once, the state of all widgets if it has changed since the last call. */
   takeWidgets(): string | undefined {
     const widgets = this.#widgets;
     this.#widgets = undefined;
@@ -238,8 +237,8 @@ export class NotebookView {
   }
 
   /**
-   * Null members keep the known values. An empty console clears the console, and otherwise its
-   * entries are appended.
+   * Applies an operation of the kernel. Null members keep the known values. An empty console clears the console, and otherwise
+   * its entries are appended.
    */
   applyCellOp(op: CellOp): ViewCell | undefined {
     const cell = this.#cells.get(op.cellId);
@@ -368,18 +367,18 @@ export class NotebookView {
     return true;
   }
 
-  /** Cells and everything they depend on, by the variables the kernel knows of, in document order. */
+  /** Returns these cells and all cells that they depend on, by the variables that the kernel knows of, in document order. */
   ancestors(cellIds: Iterable<string>): Set<string> {
     const found = this.#dependencies.ancestors(cellIds);
     return new Set([...this.#cells.keys()].filter((id) => found.has(id)));
   }
 
-  /** Returns the ids of those cells of the notebook that a map has, in the order of the notebook. */
+  /** Returns the ids of the cells that are keys of a map, in the order of the notebook. */
   inOrder(found: ReadonlyMap<string, unknown>): string[] {
     return [...this.#cells.keys()].filter((id) => found.has(id));
   }
 
-  /** Returns for each cell that depends on one of these, directly or not, the first of those it depends on. */
+  /** Returns, for each cell that depends on one of these directly or not, the first of these that the cell depends on. */
   firstNeeded(cellIds: Iterable<string>): Map<string, string> {
     return this.#dependencies.firstNeeded(cellIds);
   }
@@ -395,7 +394,7 @@ function charsOfVariables(variables: VariableGraph): number {
   );
 }
 
-/** Whether the cell has newer code than the kernel, whose reports are then about the earlier code. */
+/** Returns whether the cell has newer code than the kernel. The kernel's reports are then about the earlier code. */
 export function isAheadOfKernel({ code, kernelCode }: ViewCell): boolean {
   return kernelCode !== null && kernelCode !== code;
 }
@@ -406,8 +405,8 @@ function isNewerThanReports(cell: ViewCell): boolean {
 }
 
 /**
- * The code of the cell has not run to its end, even if the kernel marks the cell as fresh. So it
- * runs again before its dependents.
+ * Returns whether the code of the cell has not run to its end, even if the kernel marks the cell as fresh. Such a cell runs again
+ * before its dependents.
  */
 function isUnfinished(status: CellStatus): boolean {
   return status === null || status === 'interrupted' || status === 'cancelled';

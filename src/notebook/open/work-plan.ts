@@ -8,18 +8,18 @@ type Step = (kernel: Kernel) => number;
 
 /**
  * The commands for a session's kernel, and the handling of their results. `WorkSlot` calls `follow`, `conclude` and
- * `cancelRequested` while the kernel works, and `ended` exactly once, also when the kernel died or never got a command.
+ * `cancelRequested` while the kernel works, and `ended` exactly once, even when the kernel died or never got a command.
  */
 export interface WorkPlan {
   /** The run that the kernel's messages belong to; null when they belong to none. */
   readonly runId: string | null;
-  /** The trace of the kernel's work; undefined when it belongs to none. */
+  /** The trace of the kernel's work; undefined when the work has no trace. */
   readonly trace?: TraceContext | undefined;
   /** The steps run one after the other, until one fails. */
   readonly steps: readonly [Step, ...Step[]];
   /**
-   * Returns a promise that the first command waits for, or undefined when it need not wait. Without this function the kernel gets
-   * the command at once.
+   * Returns a promise that the first command waits for, or undefined when the command need not wait. Without this function the
+   * kernel gets the command at once.
    */
   readonly heldUntil?: () => Promise<void> | undefined;
   /** Takes a message of the kernel, before the notebook's view does. */

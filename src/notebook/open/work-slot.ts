@@ -29,7 +29,7 @@ export interface ConcludedWork {
   readonly end: WorkEnd;
 }
 
-/** The end of work that was cancelled before its kernel had a command of it. */
+/** The end of work that was cancelled before the kernel had one of its commands. */
 const NEVER_ASKED: BridgeDone = {
   op: 'bridge-done',
   seq: null,
@@ -40,14 +40,13 @@ const NEVER_ASKED: BridgeDone = {
 };
 
 /**
- * The one piece of work that an open notebook has in flight. It is only here, from the moment the
- * session's chart is asked to take it until it is ended. The chart decides whether the work is
- * taken and when it ends. The driver of the kernel begins it and continues it; the kernel's
- * messages are followed here.
+ * The one piece of work that an open notebook has in flight. Only this slot has the work, from the moment the session's chart is
+ * asked to take it until the work is ended. The chart decides whether the work is taken and when it ends. The driver of the
+ * kernel begins it and continues it; the kernel's messages are followed here.
  */
 export class WorkSlot {
   #inFlight: WorkInFlight | undefined;
-  /** The plan to which the kernel's messages belong: that of work that is `running` or `concluded`. */
+  /** The plan to which the kernel's messages belong: the plan of work that is `running` or `concluded`. */
   #followed: WorkPlan | undefined;
 
   /** The work in flight, for the log. */
@@ -60,14 +59,13 @@ export class WorkSlot {
     return this.#followed?.runId ?? null;
   }
 
-  /** The trace of the kernel's present work; undefined when it belongs to none. */
+  /** The trace of the kernel's present work; undefined when the work has no trace. */
   get trace(): TraceContext | undefined {
     return this.#followed?.trace;
   }
 
   /**
-   * Holds the work ready and calls `ask`, which asks the chart. If that throws the refusal, the
-   * state is as before.
+   * Holds the work ready and calls `ask`, which asks the chart. If `ask` throws the refusal, the state is as before.
    */
   offer(work: Work, plan: WorkPlan, ask: () => void): void {
     const [before, followed] = [this.#inFlight, this.#followed];
@@ -83,9 +81,8 @@ export class WorkSlot {
   }
 
   /**
-   * Gives the kernel the first command of the offered work. Returns a promise when the command has
-   * to wait; call `goOn` once it resolves. `edited` resolves when the kernel has made the edits
-   * that it was given.
+   * Gives the kernel the first command of the offered work. Returns a promise when the command has to wait; call `goOn` once the
+   * promise resolves. `edited` resolves when the kernel has made the edits that it was given.
    */
   begin(
     { id }: Work,

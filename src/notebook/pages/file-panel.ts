@@ -78,7 +78,7 @@ async function list({ files }: FilePanel, { workspaceId, signal }: PanelCall, bo
   const folder = body.path == null ? '' : relative(body.path, 'path');
   const prefix = folder === '' ? '' : `${folder}/`;
   const { items } = await listFiles(files, workspaceId, { prefix, limit: MAX_LISTED }, signal);
-  // Folders come first, and hidden ones last: they are of programs, such as caches.
+  // Folders come first, and hidden entries last: those belong to programs, such as caches.
   const rank = ({ path, type }: FileEntry) =>
     (path.startsWith('.', prefix.length) ? 2 : 0) + (type === 'folder' ? 0 : 1);
   const sorted = items.toSorted((a, b) => rank(a) - rank(b));
@@ -121,7 +121,7 @@ async function shownBytes(
   }
 }
 
-/** Returns the text that bytes are in UTF-8; undefined when they are none. */
+/** Returns the text that bytes are in UTF-8; undefined when the bytes are not UTF-8. */
 function textOf(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

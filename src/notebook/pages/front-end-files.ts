@@ -1,6 +1,6 @@
 /**
- * The files of marimo's front end from the installed package, which an exported page loads. They are looked up once for
- * each version, when the first is requested; only the names found then are ever read.
+ * The files of marimo's front end from the installed package, which an exported page loads. The files of a version are looked up
+ * once, when the first of them is requested; only files found then are ever read.
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,10 @@ export interface Installed {
 export interface FrontEndFile {
   readonly contentType: string;
   readonly bytes: Uint8Array;
-  /** Kept for as long as this version is served: what others make of the file and keep, such as its compressed bytes. */
+  /**
+   * The same object for as long as this version is served. Under it, other modules keep what they make of the file, such as its
+   * compressed bytes.
+   */
   readonly shared: object;
 }
 
@@ -26,8 +29,8 @@ interface Listing extends Installed {
 }
 
 /**
- * A file that many clients may be sent at once, without a token. They share its bytes, so however slowly they read, all of them take the
- * memory of one.
+ * A file that many clients may be sent at once, without a token. The clients share the bytes of the file: however slowly they
+ * read, all of them take the memory of one.
  */
 class SharedFile {
   readonly shared = {};

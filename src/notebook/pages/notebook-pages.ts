@@ -111,7 +111,7 @@ export class NotebookPages {
     const { files } = this.#options;
     if (!allows(pageAccess, operation.access)) {
       if (sessions.isClosed(workspaceId, notebookId)) throw sessionIsClosed();
-      throw new AppError('role_too_low', 'This page may look at the notebook and not change it.');
+      throw new AppError('role_too_low', 'This page may only show the notebook, not change it.');
     }
     const { session, live, mode } = this.#use(workspaceId, notebookId); // wakes the session, so the right is checked before
     if (operation.access === 'edit' && mode === 'run')
@@ -234,11 +234,11 @@ export class NotebookPages {
   }
 }
 
-/** Returns whether a cell has run in the present kernel. */
 function sessionIsClosed(): AppError {
   return new AppError('session_closed', 'The session of this notebook is closed. Open it again first.');
 }
 
+/** Returns whether a cell has run in the present kernel. */
 function hasRun({ view }: LiveNotebook): boolean {
   return view.cells.some(({ ran }) => ran !== null);
 }

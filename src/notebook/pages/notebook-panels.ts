@@ -25,7 +25,10 @@ const OF_MEMBER = {
   refusal: 'You have too many requests for files at once. Try again in a moment.',
 };
 
-/** The files that pages of one member send to elements at once: a page sends five. Some others wait, with a MiB of each in memory. */
+/**
+ * How many files the pages of one member send to elements at once: one page sends five. Some more files wait, with a MiB of each
+ * in memory.
+ */
 const ELEMENT_FILES_OF_MEMBER = {
   width: Number.POSITIVE_INFINITY,
   widthOfKey: 5,
@@ -78,7 +81,10 @@ export class NotebookPanels {
     return this.download(request, `${PUBLIC_FOLDER}/${path}`);
   }
 
-  /** Creates a file or a folder. `read` is called once the page is known to have the right to it. Rejects as `answerPanel` does. */
+  /**
+   * Creates a file or a folder. `read` is called once the page is known to have the right to create it. Rejects as `answerPanel`
+   * does.
+   */
   async createFile(
     request: Omit<PanelRequest, 'method' | 'path' | 'body'>,
     read: () => Promise<NewFile>,

@@ -108,7 +108,7 @@ function remove(packages: WorkspacePackages, call: PanelCall, body: Readonly<Rec
     if (!packages.has(call.workspaceId, name))
       throw new AppError(
         'not_found',
-        `The workspace has not added ${name}: another package needs it, or the server has it.`,
+        `Nobody has added ${name} to the workspace: another package needs it, or the server brings it.`,
       );
     packages.remove(call.workspaceId, name);
     call.note({ action: 'package.remove', target: name, outcome: 'done' });
@@ -124,7 +124,7 @@ async function within<T>(adding: Promise<T>): Promise<T> {
   try {
     const result = await Promise.race([adding, over.catch(() => undefined)]);
     if (result !== undefined) return result;
-    throw new AppError('installation_in_progress', 'The installation continues. Look here again in a while.');
+    throw new AppError('installation_in_progress', 'The installation continues. Read the packages again in a while.');
   } finally {
     timer.abort();
   }

@@ -363,7 +363,7 @@ export class PageHub implements NotebookFollower {
 
   /**
    * Runs cells, as a durable run, when it is their turn. The codes that the page sends with the request are changes that the page
-   * makes now: the request may come before the change itself, and neither comes back to the page.
+   * makes now: the request may come before the change itself. The page is sent neither the codes nor the change.
    */
   run(caller: PageCaller, cells: readonly CodeOfCell[]): void {
     this.#write({ caller, cells });
@@ -374,7 +374,7 @@ export class PageHub implements NotebookFollower {
     });
   }
 
-  /** Changes codes of cells that the notebook has in the name of a page, which sends the same change once more a moment later. */
+  /** Changes, in the name of a page, codes of cells that the notebook has. The page sends the same change once more a moment later. */
   #write({ caller, cells }: CodesOfPage): void {
     const { view } = this.#live;
     const changes = cells.flatMap(({ cellId, code }): DocumentChange[] =>
@@ -388,7 +388,7 @@ export class PageHub implements NotebookFollower {
         page?.echoes.corrected(change.cellId, change.code);
   }
 
-  /** Gives the kernel a command of a UI element when it is its turn. The other pages show what it sets at once. */
+  /** Gives the kernel a command of a UI element when the command has its turn. The other pages show at once what the command sets. */
   element({ pageId, userId }: PageCaller, command: ElementCommand): void {
     this.#work.element(userId, command); // may refuse it
     for (const message of this.#setBy(command)) {
@@ -613,7 +613,7 @@ export class PageHub implements NotebookFollower {
 function tooManyOptions(): AppError {
   return new AppError(
     'invalid_request',
-    `The options of the app, with its layout, may take ${MAX_APP_OPTIONS_CHARS / 1024} KiB together.`,
+    `The options of the app and its layout may take ${MAX_APP_OPTIONS_CHARS / 1024} KiB together.`,
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * The layout of a notebook's app, such as the grid in which its outputs stand. It is among the options of the app, as `layout_file`,
- * in the form in which marimo keeps it without a file beside the notebook: so a notebook that is exported has it, too.
+ * The layout of a notebook's app, such as the grid in which its outputs stand. The layout is the option `layout_file` of the app,
+ * in the form in which marimo keeps a layout without a file beside the notebook. So an exported notebook has its layout, too.
  */
 import { asRecord, textUpTo } from '#src/confined/processes/json-shape.ts';
 

@@ -123,8 +123,8 @@ export function cellMessage(cellId: string, members: Readonly<Record<string, unk
 }
 
 /**
- * Returns the sentence for somebody who may not run an app that nobody has run yet. It stands in the place of the first cell's
- * output, because marimo's page shows nothing else of an app, and the cell's own output replaces it.
+ * Returns the sentence for somebody who may not run an app that nobody has run yet. The sentence stands in the place of the first
+ * cell's output, because marimo's page shows nothing else of an app. The cell's own output replaces the sentence.
  */
 export function notRunMessage(cells: readonly ViewCell[]): PageMessage {
   const shown = cells.find(({ options }) => !configOf(options).disabled) ?? cells[0];

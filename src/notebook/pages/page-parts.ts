@@ -31,7 +31,7 @@ const ENTRIES_OF_EDITORS = [
 /** Selectors of further parts that are hidden from people who may not edit. */
 const PARTS_OF_EDITORS = [
   '[data-testid="shutdown-button"]',
-  // It would make this page the one that edits. In Troupe that is a right of a person, and not of one page.
+  // The button would make this page the one that edits. In Troupe a person has the right to edit, and not one page.
   '[data-testid="takeover-button"]',
 ];
 

@@ -72,15 +72,15 @@ const MAX_CHANGES = 10_000;
 /** How many cells the changes of one request may name together: those of a whole notebook, and their order. */
 const MAX_NAMED_CELLS = 2 * MAX_CELLS;
 const MAX_TITLE_CHARS = 200;
-/** UI elements in one request. */
+/** How many UI elements one request may name. */
 const MAX_ELEMENTS = 10_000;
-/** Steps of the path to a schema, and formats that are downloaded automatically. */
+/** How many steps the path to a schema may have, and how many formats may be downloaded automatically. */
 const MAX_STEPS = 100;
 
-/** Every member of a request has a bound: a name, an id or an address this one. */
+/** Reads a name, an id or an address. Every member of a request has a bound. */
 const asName = textUpTo(4096);
 const asCode = textUpTo(MAX_CODE_CHARS);
-/** Code up to the cursor, and SQL: the bound of completions in the API. */
+/** Reads SQL, or code up to the cursor. The bound is that of completions in the API. */
 const asQuery = textUpTo(500_000);
 /** The place of secrets that the panel names beside each of them. */
 const SECRET_PROVIDER = 'This notebook (a change needs a restart of the kernel)';
@@ -367,7 +367,7 @@ function modelMessage(body: Body): ElementCommand {
     type: 'model',
     modelId: asName(body.modelId, 'modelId'),
     message: asRecord(body.message, 'message'),
-    // Buffers are data, which the limit of the body bounds.
+    // Buffers are data: only the limit of the body bounds them.
     buffers:
       orNull(body.buffers, (list, where) => asList(list, asText, where, MAX_ELEMENTS), 'buffers') ?? [],
   };
@@ -432,7 +432,6 @@ function sqlCheck(body: Body): ElementCommand {
   };
 }
 
-/** Returns the settings of cells as changes; members that the page leaves out stay. */
 /** Throws `ShapeError` when the changes name more cells than one request may: a new order names each of its cells. */
 function requireFewCells(changes: readonly DocumentChange[]): void {
   let named = 0;
@@ -443,6 +442,7 @@ function requireFewCells(changes: readonly DocumentChange[]): void {
     );
 }
 
+/** Returns the settings of cells as changes; members that the page leaves out stay. */
 function configChanges(live: LiveNotebook, configs: Body): DocumentChange[] {
   return Object.entries(configs).flatMap(([cellId, sent]) => {
     const cell = live.view.get(cellId);

@@ -10,14 +10,14 @@ import type { Laggard } from '#src/runtime/events/stream-budget.ts';
 import { Subscriber } from '#src/runtime/events/subscriber.ts';
 
 /**
- * How many bytes of later frames a page may lag behind; four times as many while it takes bytes. Beyond it, its stream ends; the
- * page connects again and gets the present state. The state itself does not count, so it arrives however slowly it is read.
+ * How many bytes of later frames a page may lag behind; four times as many while it takes bytes. Beyond that, the stream of the
+ * page ends; the page connects again and gets the present state. The state itself does not count, so a slow page gets all of it.
  */
 const MAX_LAG_BYTES = 16 * 2 ** 20;
 
 /** How many frames may wait that are being made, and have no size yet. */
 const MAX_UNMADE_FRAMES = 64;
-/** How long a frame may take that is made at once. */
+/** How long the making of a frame may take that is made at once. */
 const AT_ONCE_MS = 2;
 
 /** The parts of the process that the streams of pages share with all others. Without them, nothing is charged or counted. */
@@ -36,7 +36,7 @@ export class PageStream implements Subscription {
   /** The frames that come after one that is still being made; undefined when none is. */
   #waiting: (Uint8Array | Promise<Uint8Array>)[] | undefined;
   #waitingBytes = 0;
-  /** Those among them that are still being made. */
+  /** The frames among `#waiting` that are still being made. */
   readonly #unmade = new Set<Promise<Uint8Array>>();
 
   /** `left` is called once, when the stream is over. Nothing is sent before `begin`. */
@@ -67,7 +67,7 @@ export class PageStream implements Subscription {
     return !this.#audience.has(this.#subscriber);
   }
 
-  /** Sends the first frames, which take `heldBytes` of memory until all are sent. Those after them may be sent at any time. */
+  /** Sends the first frames, which take `heldBytes` of memory until all are sent. Later frames may be sent at any time. */
   begin(frames: Iterable<string | LargeFrame>, heldBytes = 0): void {
     this.#subscriber.join(this.#ring.nextIndex, { frames, heldBytes });
     this.#audience.pumpAll();
@@ -100,7 +100,7 @@ export class PageStream implements Subscription {
   }
 
   async #countWhenMade(waiting: readonly unknown[], frame: Promise<Uint8Array>): Promise<void> {
-    this.#unmade.add(frame); // it may wait more than once
+    this.#unmade.add(frame); // a frame may wait more than once
     if (this.#unmade.size > MAX_UNMADE_FRAMES) this.cutOff();
     const made = await frame;
     this.#unmade.delete(frame);
@@ -145,7 +145,7 @@ export class PageStream implements Subscription {
   /** Ends the stream at once; a page that has not taken all frames gets the rest of the present one. */
   end(): void {
     if (this.isOver) return;
-    // The page gets its last frame, which may say that the session is closed, also when one before is still being made.
+    // The page gets its last frame, which may say that the session is closed, even while an earlier frame is still being made.
     const last = this.#waiting?.at(-1);
     if (last instanceof Uint8Array) this.#push(last);
     this.#waiting = undefined;
@@ -170,8 +170,8 @@ export function messageFrames(
 }
 
 /**
- * Returns one message for a page as a frame, or as one that is still being made in slices. It is made at once when that is quick: the
- * message is short, or its long texts are prepared. Its values must not change.
+ * Returns one message for a page as a frame, or as one that is still being made in slices. The frame is made at once when that is
+ * quick: the message is short, or its long texts are prepared. Its values must not change.
  */
 export function slicedFrame(
   op: string,

@@ -8,8 +8,8 @@ import { type WaitingCommand, waitingCommand } from './waiting-command.ts';
 /** The ways in which the session of a notebook works for its pages. */
 export interface PageWorkPorts {
   /**
-   * Submits a durable run. A cell with a code runs with this code, and the notebook keeps the one that it has. Throws or rejects
-   * with the refusals of a session.
+   * Submits a durable run. A cell with a code runs with this code, and the notebook keeps its own code. Throws or rejects with
+   * the refusals of a session.
    */
   readonly submit: (
     userId: string,
@@ -160,8 +160,8 @@ export class PageWork {
   }
 
   /**
-   * Returns the codes that waiting runs have brought for cells that the notebook has only now, once: the page reports such a cell
-   * after it asked for the run.
+   * Returns, once, the codes that waiting runs have brought for cells that the notebook has only now. The page reports such a
+   * cell after it asked for the run.
    */
   takeCodesOfNewCells(): CodesOfPage[] {
     return this.#jobs.flatMap((job) => {
@@ -195,7 +195,7 @@ export class PageWork {
   /** Throws `quota_exceeded` when there is no room for one more job of so many characters. */
   #requireRoom(chars: number): void {
     if (this.#jobs.length < MAX_JOBS && this.#waitingChars + chars <= MAX_WAITING_CHARS) return;
-    throw new AppError('quota_exceeded', 'Too much work of the pages of this notebook waits already.', {
+    throw new AppError('quota_exceeded', 'Too many requests of the pages of this notebook are waiting already.', {
       headers: { 'retry-after': '5' },
     });
   }

@@ -35,7 +35,7 @@ export interface PanelCall {
 
 export interface PanelOperation<Panel> {
   readonly method: 'GET' | 'POST';
-  /** The least access that it needs. */
+  /** The least access that the operation needs. */
   readonly access: PageAccess;
   /** Returns the JSON of the answer. Throws `ShapeError` for a body of another shape. */
   readonly handle: (panel: Panel, call: PanelCall, body: Body) => unknown;
@@ -90,7 +90,7 @@ export function admit(
   if (mode === undefined)
     throw new AppError('session_closed', 'The session of this notebook is closed. Open it again first.');
   if (!allows(pageAccess, access))
-    throw new AppError('role_too_low', 'This page may look at the notebook and not change anything.');
+    throw new AppError('role_too_low', 'This page may only show the notebook, not change anything.');
   if (access === 'edit' && mode === 'run')
     throw new AppError('session_not_editable', 'The session runs this notebook as an app.');
   return {

@@ -62,7 +62,7 @@ export class SharedOutputs implements ChargedStream {
     this.#chargeSoon();
   }
 
-  /** Yields the streams of readers that lag. Each is charged its part of what it keeps in memory. */
+  /** Yields the streams of readers that lag. Each stream is charged its part of the outputs that it keeps in memory. */
   *laggards(): Generator<Laggard> {
     for (const { json, readers } of this.#shared.values())
       for (const { stream } of readers)
@@ -101,7 +101,7 @@ export class OutputReader {
     this.stream = stream;
   }
 
-  /** Returns the form of an output for a page. The page has taken the output before. */
+  /** Returns the form of an output for a page. The page has taken the previous output. */
   read(output: CellOutput): unknown {
     this.#endOutput();
     const json = this.#isOver ? undefined : this.#outputs.begin(output, this);

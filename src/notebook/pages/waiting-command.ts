@@ -4,7 +4,7 @@ import type { ElementCommand } from '#src/confined/processes/kernel/kernel.ts';
 import { charsOfValue } from '../open/held-chars.ts';
 
 export interface WaitingCommand {
-  /** Returns the command for the kernel. Its cost is that of all that waits, so it is called when the kernel takes the command. */
+  /** Returns the command for the kernel. The call costs as much as all that waits, so it is made when the kernel takes the command. */
   command(): ElementCommand;
   /**
    * Returns how a later command is taken in; undefined when both are needed. The cost is that of the later command, however much
@@ -17,7 +17,7 @@ export interface Joining {
   /** By how many characters the waiting command grows. */
   readonly chars: number;
   readonly apply: () => void;
-  /** The values of elements that the later ones replace. */
+  /** The values of elements that later values replace. */
   readonly replaced?: readonly unknown[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Turns the changes of cells that a client sends into those that the notebook makes. All possible
- * mistakes are found before any change is made.
+ * Turns the changes of cells that a client sends into the changes that the notebook makes. All possible mistakes are found before
+ * any change is made.
  */
 import { randomInt } from 'node:crypto';
 import { AppError, type ErrorCode } from '#src/base/errors/errors.ts';
@@ -17,7 +17,7 @@ export interface PlannedCellEdits {
   readonly cellIds: readonly string[];
 }
 
-/** A cell of the notebook as it will be. */
+/** A cell of the notebook after the changes. */
 interface DraftCell {
   code: string;
   options: Readonly<Record<string, unknown>>;
@@ -28,9 +28,9 @@ const NAMELESS = '_';
 const ID_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** The most steps along moved cells that one request may cause: some tens of milliseconds. */
 const MAX_STEPS = 1_000_000;
-/** Twice as long as the ids that a kernel makes, so that the two never collide. */
+/** Twice as long as the ids that a kernel makes, so that ids of both kinds never collide. */
 const ID_LENGTH = 8;
-/** An error shows as much of the id of a cell that the notebook does not have: the longest id. */
+/** How much an error shows of the id of a cell that the notebook does not have: the length of the longest id. */
 const MAX_SHOWN_CHARS = 128;
 
 /**
@@ -171,8 +171,7 @@ class Draft {
   }
 
   /**
-   * Throws `invalid_request` when a cell gets the name of another one. Names that two cells share
-   * already may stay.
+   * Throws `invalid_request` when a cell gets the name of another cell. Cells that share a name already may keep that name.
    */
   requireOwnNames(): void {
     if (this.#named.size === 0) return;
@@ -224,7 +223,7 @@ class Draft {
 
   /** Returns whether a cell was placed next to the other cell, directly or by way of further cells. */
   #follows(cellId: string, other: string, place: string): boolean {
-    if (!this.#neighbours.has(other)) return false; // so that a long row of cells is not walked for each of them
+    if (!this.#neighbours.has(other)) return false; // so that not every cell of a long row walks the row
     for (let next = this.#anchors.get(cellId); next !== undefined; next = this.#anchors.get(next)) {
       if (next === other) return true;
       if (++this.#steps > MAX_STEPS)
@@ -238,7 +237,7 @@ class Draft {
   }
 
   #require(cellId: string, path: string): DraftCell {
-    const shown = cutText(cellId, 0, MAX_SHOWN_CHARS); // the place of a cell may name one with megabytes
+    const shown = cutText(cellId, 0, MAX_SHOWN_CHARS); // the place of a cell may name an id with megabytes
     return (
       this.#cell(cellId) ?? fail(refusal('unknown_cell', path, `names no cell of the notebook: ${shown}`))
     );

@@ -15,8 +15,8 @@ export class CodeCalls {
   }
 
   /**
-   * Begins a call. Rejects with `not_found` or the refusal of the session's state. Failures of the code, and of its
-   * kernel, are results. When `signal` aborts, the code is interrupted; the session is free again once it has ended.
+   * Begins a call. Rejects with `not_found` or the refusal of the session's state. Failures of the code, and of its kernel, are
+   * results. When `signal` aborts, the code is interrupted; the session is free again once the code has ended.
    */
   async begin(...call: CallArguments): Promise<{ readonly result: Promise<CodeResult> }> {
     const [workspaceId, sessionId] = call;

@@ -1,4 +1,7 @@
-/** The use of open notebooks without a change of their cells: values of UI elements, calls of their functions, completions of code. */
+/**
+ * The use of open notebooks without a change of their cells: values of UI elements, calls of functions of UI elements,
+ * completions of code.
+ */
 import { sessionStatus } from '#machines/notebook-session.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
@@ -51,8 +54,9 @@ export class ElementCalls {
   }
 
   /**
-   * Sets values of UI elements when it is their turn, and begins to run the cells that depend on them. Rejects with the refusals of
-   * the session's state, and with `quota_exceeded`; failures of cells are results. Once begun, it continues when the signal aborts.
+   * Sets values of UI elements in the turn of the request, and begins to run the cells that depend on them. Rejects with the
+   * refusals of the session's state, and with `quota_exceeded`; failures of cells are results. A signal that aborts later does
+   * not end the run.
    */
   async setValues(
     caller: Caller,
@@ -81,8 +85,8 @@ export class ElementCalls {
   }
 
   /**
-   * Calls a function of a UI element when it is its turn. Rejects as `setValues`; failures of the function are results. When the signal
-   * aborts, the function is interrupted.
+   * Calls a function of a UI element in the turn of the request. Rejects as `setValues`; failures of the function are results.
+   * When the signal aborts, the function is interrupted.
    */
   async callFunction(
     caller: Caller,
@@ -200,7 +204,7 @@ export class ElementCalls {
     });
   }
 
-  /** Resolves when the session is in a state that it does not leave by itself, or the time is over. */
+  /** Resolves when the time is over, or the session is in a state that it does not leave by itself. */
   async #whenPassed(session: ActorId, ms: number, signal: AbortSignal): Promise<void> {
     const { actors } = this.#context;
     const isPassing = () => actors.peek(session)?.snapshot.hasTag('passing') === true;
@@ -245,7 +249,7 @@ function functionResult(
   if (!answer.found)
     return failed(
       'function_not_found',
-      'The notebook has no such function: its cell has not run, or has run again since.',
+      'The notebook has no such function: the cell of the element has not run, or has run again since.',
     );
   if (answer.failure !== null) return failed('function_failed', answer.failure);
   if (charsOfValue(answer.value) > MAX_RESULT_CHARS)

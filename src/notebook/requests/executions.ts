@@ -32,8 +32,8 @@ import { sizeWith } from './code-memory.ts';
 import type { NotebookRequestContext } from './request-context.ts';
 
 /**
- * How many milliseconds the kernel may take to check new code. It takes seconds for megabytes; but code of an earlier cell, such
- * as a signal handler that does not return, can block the kernel for ever.
+ * How many milliseconds the kernel may take to check new code. A check of megabytes takes seconds; but code of an earlier cell,
+ * such as a signal handler that does not return, can block the kernel for ever.
  */
 const CHECK_LIMIT_MS = 60_000;
 const CHECK_INTERRUPTED =
@@ -47,11 +47,11 @@ type Submitter = Pick<Principal, 'workspaceId' | 'userId'>;
 export interface ExecutionContext {
   readonly trace?: TraceContext | undefined;
   /**
-   * Aborts when the client leaves. Read it only when it is needed, because a request makes its signal when that is
-   * read.
+   * Aborts when the client leaves. Read this member only when the signal is needed, because a request makes its signal at the
+   * first read.
    */
   readonly signal?: AbortSignal;
-  /** With a key the code is run once, even if the server dies: its kernel gets it only when the run is on disk. */
+  /** With a key the code runs once, even if the server dies: the kernel gets the code only when the run is on disk. */
   readonly idempotencyKey?: string | undefined;
   /**
    * Whether the run carries out the codes of its request and leaves the notebook as it is: the cells were edited while the run
@@ -68,7 +68,7 @@ interface Order {
   /** Whether the request changes the notebook. */
   readonly edits: boolean;
   readonly context: ExecutionContext;
-  /** Whether it has a permit for the run. */
+  /** Whether the order has a permit for the run. */
   readonly isAdmitted: boolean;
 }
 
@@ -113,7 +113,7 @@ export class Executions {
     return edits ? this.#prepareAndBegin(order) : this.#begin(order);
   }
 
-  /** Submits a run that changes the notebook. The code goes into its record, the notebook, an event and the kernel. */
+  /** Submits a run that changes the notebook. The code goes into the record of the run, the notebook, an event and the kernel. */
   async #prepareAndBegin(order: Order): Promise<Submission> {
     const { caller, sessionId, request } = order;
     const { workspaceId } = caller;
@@ -187,8 +187,8 @@ export class Executions {
         (cellId) => found.get(cellId) ?? [],
         labelsOf(live.view),
       );
-    // Meanwhile the session may have lost its kernel or taken other work, it may have been closed and opened again, and its code
-    // may have deleted cells. From here to the end nothing can come between.
+    // During the check the session may have lost its kernel, taken other work, or been closed and opened again, and its code may
+    // have deleted cells. From here to the end nothing can change any more.
     work.check(session, 'run', edits);
     if (found === 'lost' || liveNotebooks.of(session) !== live)
       return await sessions.whenReadable(caller.workspaceId, sessionId, () => this.#begin(order));
@@ -196,7 +196,7 @@ export class Executions {
     return this.#start(order, { ...target, cellIds: requestedCells(request, live.view) });
   }
 
-  /** Begins the order again with the permit, because the session may have changed while other workers were asked for it. */
+  /** Begins the order again with the permit, because the session may have changed while other workers were asked for the permit. */
   async #beginWith(permit: Promise<Permit>, order: Order): Promise<Submission> {
     using _permit = await permit;
     return await this.#begin({ ...order, isAdmitted: true });
@@ -249,7 +249,7 @@ export class Executions {
   }
 }
 
-/** Returns the cells of a request as the notebook will have them, if it does not change meanwhile. */
+/** Returns the cells of a request as the notebook will have them, if nothing else changes the notebook meanwhile. */
 function savedCells(cells: readonly RequestedCell[], { view }: LiveNotebook): Cell[] {
   return cells.flatMap(({ cellId, code, config }) => {
     const cell = view.get(cellId);

@@ -15,7 +15,7 @@ import type { NotebookSessions } from '../sessions/notebook-sessions.ts';
 import { nameOf, planCellEdits } from './cell-edits.ts';
 import { sizeWith } from './code-memory.ts';
 
-/** Changes of the cells of open notebooks, without a run. They make no session busy and wait for no work. */
+/** Changes of the cells of open notebooks, without a run. These changes make no session busy and wait for no work. */
 export class NotebookEdits {
   readonly #sessions: NotebookSessions;
   readonly #liveNotebooks: LiveNotebooks;

@@ -55,7 +55,7 @@ export class NotebooksForAgents {
   }
 
   /**
-   * Parses a large notebook that is not in memory, in slices, so that the synchronous methods need no time for it. Returns
+   * Parses, in slices, a large notebook that is not in memory, so that the synchronous methods need no time for it. Returns
    * undefined when there is nothing to wait for.
    */
   prepare(workspaceId: WorkspaceId, sessionId: string): Promise<void> | undefined {
@@ -124,7 +124,7 @@ export class NotebooksForAgents {
     }));
   }
 
-  /** Throws the refusal of the session's state; failures of the code are results. */
+  /** Runs code outside of cells. Throws the refusal of the session's state; failures of the code are results. */
   async runPython(
     workspaceId: WorkspaceId,
     sessionId: string,
@@ -141,7 +141,7 @@ export class NotebooksForAgents {
     return { ...ended, touchedCells: touchedSince(before, this.#live(workspaceId, sessionId)) };
   }
 
-  /** Throws the refusal of the session's state, and `structural_error`; failures of cells are results. */
+  /** Runs cells. Throws the refusal of the session's state, and `structural_error`; failures of cells are results. */
   async runCells(
     workspaceId: WorkspaceId,
     sessionId: string,

@@ -26,7 +26,7 @@ export class WaitingLine {
   async enter<T>(key: string, turn: () => Promise<T>): Promise<T> {
     const line = this.#lines.get(key) ?? { waiting: 0, last: Promise.resolve() };
     if (line.waiting >= MAX_WAITING) {
-      const detail = `${MAX_WAITING} requests for ${this.#what} of this notebook wait already.`;
+      const detail = `${MAX_WAITING} requests for ${this.#what} of this notebook are already waiting.`;
       throw new AppError('quota_exceeded', detail, { headers: { 'retry-after': '1' } });
     }
     this.#lines.set(key, line);
