@@ -17,6 +17,8 @@ const MAX_POINTS = 12;
 /** How often a full disk has space again before the server looks at it. */
 const BRIEF = 0.4;
 const MAX_BRIEF_MS = 60;
+/** The path of one notebook session. */
+const SESSION = /^\/api\/v3\/notebook-sessions\/\w+$/;
 /** The longest text of a field that is repeated in a problem. */
 const MAX_FIELDS_CHARS = 600;
 
@@ -139,8 +141,12 @@ export abstract class SimulatedServer {
   /** Kills the server while a commit is under way and it says something to a client, or after `mostMs`. */
   killAtReply(mostMs: number): Promise<void> {
     return this.#killAt(mostMs, (kill) => {
-      this.world.atReply = () => {
-        if (!diskOf(this.world).isCommitting || this.world.ofFate.is(0.5)) return;
+      // A read that shows too much is rare, so some crashes wait for the answer to the read of a session.
+      const isAwaited = this.world.ofFate.is(0.5)
+        ? () => true
+        : (method: string, path: string) => method === 'GET' && SESSION.test(path);
+      this.world.atReply = (method, path) => {
+        if (!diskOf(this.world).isCommitting || !isAwaited(method, path) || this.world.ofFate.is(0.3)) return;
         this.world.atReply = undefined;
         const { life } = this.world;
         this.world.after(this.world.ofFate.next() * 0.2, () => kill(life), OUTSIDE);

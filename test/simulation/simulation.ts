@@ -123,7 +123,9 @@ class Simulation {
     for (let at = 0; at < talkers; at++)
       this.#users.push(
         new Talker(this.#client, this.#ledger, `u${users + at}`, () =>
-          notebookUsers.flatMap(({ environment }) => environment ?? []),
+          notebookUsers.flatMap(({ notebook, environment }) =>
+            notebook === undefined || environment === undefined ? [] : { notebook, environment },
+          ),
         ),
       );
     const lives = this.#users.map((user) => user.live(() => this.#isOver));

@@ -101,14 +101,14 @@ export class Connection {
 
   sendHead(status: number): void {
     if (this.life.isOver) return; // the server was killed within this turn, and says nothing any more
-    this.#world.atReply?.();
+    this.#world.atReply?.(this.head.method, this.head.path);
     this.#deliver(() => this.#reader.head(status));
   }
 
   /** Returns whether the system has taken all bytes; if not, `writable` follows. The bytes arrive in any case. */
   sendChunk(bytes: Buffer): boolean {
     if (this.life.isOver) return true;
-    this.#world.atReply?.();
+    this.#world.atReply?.(this.head.method, this.head.path);
     this.#unread += bytes.length;
     this.#deliver(() => {
       this.#reader.chunk(bytes);

@@ -11,11 +11,12 @@ interface CloseCallsOptions {
   /** Runs code with this token. Resolves with its run; undefined when the session has taken none. */
   readonly run: (token: string, code: string) => Promise<string | undefined>;
   readonly cancel: (runId: string) => Promise<void>;
+  readonly interrupt: () => Promise<void>;
 }
 
 /** The time after which a session kills a kernel that ignores an interrupt (`cancelGrace`). */
 const CANCEL_GRACE_MS = 3000;
-const MAX_SENT = 12;
+const MAX_SENT = 20;
 /** Longer than a signal is on its way. */
 const NEXT_MS = 60;
 
@@ -46,7 +47,13 @@ export class CloseCalls {
     const sentMs = this.#world.nowMs;
     await this.#options.cancel(runId);
     await this.#world.sleep(sentMs + CANCEL_GRACE_MS - this.#world.nowMs);
-    await this.#runNext();
+    const interrupts = this.#random.is(0.3) ? this.#interruptSoon() : undefined;
+    await Promise.all([this.#runNext(), interrupts]);
+  }
+
+  async #interruptSoon(): Promise<void> {
+    await this.#world.sleep(this.#random.next() * 30);
+    await this.#options.interrupt();
   }
 
   /** Sends runs until one is taken. */

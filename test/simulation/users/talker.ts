@@ -28,12 +28,18 @@ const ATTEMPTS = 6;
 const LAST_ATTEMPTS = 80;
 const LAST_PAUSE_MS = 250;
 
+/** A notebook of another user, and the environment of its session. */
+interface SharedNotebook {
+  readonly notebook: string;
+  readonly environment: string;
+}
+
 export class Talker implements SimulatedUser {
   readonly name: string;
   readonly acknowledged = new Set<string>();
   readonly #client: SimulatedClient;
   readonly #ledger: Ledger;
-  readonly #environments: () => readonly string[];
+  readonly #notebooks: () => readonly SharedNotebook[];
   readonly #world: World = world();
   readonly #nature: Nature = world().nature;
   readonly #random = world().ofUsers.fork();
@@ -46,9 +52,14 @@ export class Talker implements SimulatedUser {
   #count = 0;
   #calm: Promise<void> | undefined;
 
-  /** `environments` returns those of others. */
-  constructor(client: SimulatedClient, ledger: Ledger, name: string, environments: () => readonly string[]) {
-    this.#environments = environments;
+  /** `notebooks` returns those of others. */
+  constructor(
+    client: SimulatedClient,
+    ledger: Ledger,
+    name: string,
+    notebooks: () => readonly SharedNotebook[],
+  ) {
+    this.#notebooks = notebooks;
     this.#client = client;
     this.#ledger = ledger;
     this.name = name;
@@ -96,7 +107,7 @@ export class Talker implements SimulatedUser {
 
   /** Has an environment of its own, or that of somebody's notebook. */
   async #createEnvironment(): Promise<void> {
-    const others = this.#environments();
+    const others = this.#notebooks().map(({ environment }) => environment);
     if (others.length > 0 && this.#random.is(0.5)) {
       this.#environment = this.#random.pick(others);
       return;
@@ -127,7 +138,7 @@ export class Talker implements SimulatedUser {
 
   /** Opens another conversation, asks something there, and deletes it, which is refused while it is busy. */
   async #useShortConversation(): Promise<void> {
-    const opened = await this.#client.post(SESSIONS, { environmentId: this.#environment });
+    const opened = await this.#client.post(SESSIONS, this.#shortConversation());
     if (!isAnswer(opened) || opened.status !== 201) return;
     const path = `${SESSIONS}/${String(opened.json.sessionId)}`;
     const behaviour = this.#random.pick(SHAPES);
@@ -146,6 +157,14 @@ export class Talker implements SimulatedUser {
       const cancelled = await this.#client.post(`/api/v3/runs/${String(asked.json.runId)}/cancel`, {});
       this.#complaints.requireSound('a cancellation', cancelled);
     }
+  }
+
+  /** Returns the request for a conversation of its own, or of somebody's notebook. */
+  #shortConversation(): object {
+    const notebooks = this.#notebooks();
+    if (notebooks.length === 0 || this.#random.is(0.5)) return { environmentId: this.#environment };
+    const { environment, notebook } = this.#random.pick(notebooks);
+    return { environmentId: environment, notebookSessionId: notebook };
   }
 
   /** Opens what is open already. */

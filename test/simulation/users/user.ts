@@ -33,7 +33,9 @@ const RETRY_PAUSE_MS = 5000;
 const MAX_WATCHES = 25;
 const WATCH_PAUSE_MS = 3;
 /** How often a user reads a session while it is opened or closed. */
-const PEEKING = 0.4;
+const PEEKING = 0.6;
+/** How many acts are code that outlasts its cancellation, where users have code that ignores interrupts. */
+const OUTLASTING = 0.04;
 /** How many executions wait for the ends of their runs. */
 const WAITING = 0.1;
 /** How many runs a user in a hurry sends while another one may still be running. */
@@ -90,6 +92,7 @@ export class User implements SimulatedUser {
       newToken: () => `t${name}x${++this.#count}`,
       run: (token, code) => this.#runOnce(token, code),
       cancel: (runId) => this.#cancel(runId),
+      interrupt: () => this.#interrupt(),
     });
   }
 
@@ -160,8 +163,9 @@ export class User implements SimulatedUser {
     if (this.notebook === undefined) return this.#create();
     if (this.register === undefined) return this.#createRegister();
     if (this.#environment === undefined) return this.#createEnvironment();
-    if (!this.#isOpen) return this.#open();
+    if (!this.#isOpen) return this.#wasOpened && this.#random.is(0.2) ? this.#changeSaved() : this.#open();
     if (this.#random.is(this.#nature.bursts)) return this.#burst();
+    if (this.#nature.deaf && this.#random.is(OUTLASTING)) return this.#closeCalls.outlastGrace();
     const dice = this.#random.next();
     if (dice < 0.3) return void (await this.#execute());
     if (dice < 0.36) return this.#executePresent();
@@ -179,7 +183,6 @@ export class User implements SimulatedUser {
     if (dice < 0.95) return this.#useEnvironments();
     if (dice < 0.965) return this.#race();
     if (dice < 0.98) return this.#closeCalls.cancelAtEnd();
-    if (dice < 0.985 && this.#nature.deaf) return this.#closeCalls.outlastGrace();
     return this.#close();
   }
 
@@ -209,6 +212,20 @@ export class User implements SimulatedUser {
     if (this.notebook !== undefined)
       for (const { cell_id } of cells)
         this.#ledger.noteCode(this.#cell(cell_id), `${this.name}-${cell_id}`)();
+  }
+
+  /** Gives the notebook another title while its session is closed. */
+  async #changeSaved(): Promise<void> {
+    const path = `/api/v3/notebooks/${this.notebook}`;
+    const read = await this.#client.get(path);
+    if (!isAnswer(read) || read.status !== 200) return;
+    const { updatedAt, serialization } = read.json as { updatedAt: string; serialization: object };
+    const app = { options: { app_title: `${this.name} ${++this.#count}` } };
+    const body = { expectedUpdatedAt: updatedAt, serialization: { ...serialization, app } };
+    this.#complaints.requireSound(
+      'a change of the saved notebook',
+      await this.#client.ask('PATCH', path, { body }),
+    );
   }
 
   async #createRegister(): Promise<void> {
@@ -275,6 +292,8 @@ export class User implements SimulatedUser {
   async #closeAgain(): Promise<void> {
     await this.#world.sleep(this.#random.next() * 5);
     const path = this.session;
+    if (this.#random.is(0.3))
+      this.#complaints.requireSound('another closing', await this.#client.ask('DELETE', path));
     for (const act of ['interrupt', 'wake', 'hibernate'])
       this.#complaints.requireSound(`a request to ${act}`, await this.#client.post(`${path}/${act}`, {}));
   }
@@ -291,6 +310,8 @@ export class User implements SimulatedUser {
     await this.#interrupt();
     if (this.#random.is(0.3)) return this.#close();
     await this.#world.sleep(this.#random.next() * 2 * RETRY_PAUSE_MS);
+    if (this.#random.is(0.3)) await this.#interrupt();
+    if (this.#random.is(0.2)) return this.#close();
     this.#complaints.requireSound('the waking', await this.#client.post(`${this.session}/wake`, {}));
   }
 

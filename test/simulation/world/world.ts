@@ -99,8 +99,8 @@ export class World {
   readonly trace: Trace;
   /** Called at each moment at which the code of the server lets tests crash it. */
   atFaultPoint: ((point: string) => void) | undefined;
-  /** Called when the server says something to a client. */
-  atReply: (() => void) | undefined;
+  /** Called when the server says something in answer to a request of a client. */
+  atReply: ((method: string, path: string) => void) | undefined;
   /** Faults of the server, or of this simulation. */
   readonly problems: string[] = [];
   readonly counts = new Map<string, number>();
