@@ -12,7 +12,8 @@ export const PAGES: Readonly<Record<string, Readonly<Record<string, () => string
   'docs/settings.md': { settings: settingsTable },
   'docs/api.md': { errors: errorTable, failures: failureTable },
   'SECURITY.md': { changes: changeTable },
-  'ARCHITECTURE.md': { files: fileTable },
+  'ARCHITECTURE.md': { files: nameTable },
+  'docs/files.md': { files: fileTable },
 };
 
 const CHANGES = { mode: 'Modes', owner: 'Owners', times: 'Times' };
@@ -60,24 +61,66 @@ const SOURCE_FILE = /\.(ts|tsx|mjs|py)$/;
 const SILENT_FILE = '__init__.py';
 
 /** Returns the names of all source files, by folder. Throws when there is no source beside the build. */
-function fileTable(): string {
-  const rows = SOURCE_FOLDERS.flatMap((folder) => fileRows(folder));
+function nameTable(): string {
+  const rows = foldersBelow(SOURCE_FOLDERS).map(
+    ({ folder, names }) => `| \`${folder}/\` | \`${names.map((name) => parse(name).name).join(' ')}\` |`,
+  );
   return ['| folder | files |', '| --- | --- |', ...rows, ''].join('\n');
 }
 
-function fileRows(folder: string): string[] {
-  const entries = readdirSync(join(PACKAGE_ROOT, folder), { withFileTypes: true });
-  const names = entries
-    .filter((entry) => entry.isFile() && SOURCE_FILE.test(entry.name) && entry.name !== SILENT_FILE)
-    .map((entry) => parse(entry.name).name)
-    .sort();
-  const inner = entries
-    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('__'))
-    .map((entry) => entry.name);
-  return [
-    ...(names.length > 0 ? [`| \`${folder}/\` | \`${names.join(' ')}\` |`] : []),
-    ...inner.sort().flatMap((name) => fileRows(`${folder}/${name}`)),
-  ];
+/** Returns all source files by folder, each with the beginning of its comment. */
+function fileTable(): string {
+  const rows = foldersBelow(SOURCE_FOLDERS).flatMap(({ folder, names }) => [
+    `| **\`${folder}/\`** | |`,
+    ...names.map((name) => {
+      const source = readFileSync(join(PACKAGE_ROOT, folder, name), 'utf8');
+      return `| \`${name}\` | ${subjectOf(name, source)} |`;
+    }),
+  ]);
+  return ['| file | what it is about |', '| --- | --- |', ...rows, ''].join('\n');
+}
+
+/** Returns these folders and those below them with the names of their source files, without folders that have none. */
+function foldersBelow(folders: readonly string[]): { readonly folder: string; readonly names: string[] }[] {
+  return folders.flatMap((folder) => {
+    const entries = readdirSync(join(PACKAGE_ROOT, folder), { withFileTypes: true });
+    const names = entries
+      .filter((entry) => entry.isFile() && SOURCE_FILE.test(entry.name) && entry.name !== SILENT_FILE)
+      .map((entry) => entry.name)
+      .sort();
+    const inner = entries
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith('__'))
+      .map((entry) => `${folder}/${entry.name}`);
+    return [...(names.length > 0 ? [{ folder, names }] : []), ...foldersBelow(inner.sort())];
+  });
+}
+
+/** The comments that may say what a file of Python or TypeScript is about, the best one first. */
+const PYTHON_SUBJECTS = [/^(?:#.*\n|\s)*"""([\s\S]*?)"""/];
+const SUBJECTS = [
+  /^(?:#!.*\n)?\s*\/\*\*([\s\S]*?)\*\//,
+  /\/\*\*((?:(?!\*\/)[\s\S])*?)\*\/\s*export (?:default )?(?:abstract |async )*(?:class|function)/,
+  /\/\*\*((?:(?!\*\/)[\s\S])*?)\*\/\s*export /,
+];
+const MAX_SUBJECT_CHARS = 120;
+
+/** Returns the beginning of the comment that says what a file is about, as a cell of a table; an empty text when there is none. */
+function subjectOf(name: string, source: string): string {
+  const patterns = name.endsWith('.py') ? PYTHON_SUBJECTS : SUBJECTS;
+  const comment = patterns.map((pattern) => pattern.exec(source)?.[1]).find((found) => found !== undefined);
+  const text = (comment ?? '')
+    .replace(/^\s*\* ?/gm, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return beginningOf(text).replace(/[|<]/g, '\\$&');
+}
+
+/** Returns the whole sentences at the beginning of a text that fit; of a longer first sentence the words that fit. */
+function beginningOf(text: string): string {
+  if (text.length <= MAX_SUBJECT_CHARS) return text.replace(/[.:]$/, '');
+  const end = text.lastIndexOf('. ', MAX_SUBJECT_CHARS);
+  if (end > 0) return text.slice(0, end);
+  return `${text.slice(0, text.lastIndexOf(' ', MAX_SUBJECT_CHARS))} …`;
 }
 
 /** Returns the text of a page of `PAGES` with every table in its place. Throws when a marker is missing. */
