@@ -199,7 +199,7 @@ test('a request that was carried out says so when its answer has no room', async
   assert.equal(answer.status, 503);
   assert.match(
     answer.text,
-    /The request was carried out\. A POST is safe to repeat with the Idempotency-Key/,
+    /The request was carried out\. You can repeat a POST with the same Idempotency-Key/,
   );
 });
 

@@ -1,6 +1,6 @@
 /**
  * The limit on connections keeps clients from taking every file descriptor of the process: kernels, databases and the disk
- * need some too. A connection beyond the limit is closed before anything of it is read.
+ * need descriptors, too. A connection beyond the limit is closed before anything of it is read.
  */
 import type { HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { readFileSync } from 'node:fs';

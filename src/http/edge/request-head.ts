@@ -131,7 +131,10 @@ export function framingOf(req: WireRequest, counted?: HeaderCounts): Framing {
 /** Throws `invalid_request` for an unsound framing. */
 export function requireSoundFraming(framing: Framing): void {
   if (framing === 'unsound')
-    throw new AppError('invalid_request', 'The headers of the request do not say clearly how long its body is.');
+    throw new AppError(
+      'invalid_request',
+      'The headers of the request do not say clearly how long its body is.',
+    );
 }
 
 /** How often each header was sent that may be sent only once. */

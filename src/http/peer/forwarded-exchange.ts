@@ -275,6 +275,6 @@ export class ForwardedExchange implements AnswerEvents {
 /** Returns the error for a request whose outcome is unknown. */
 function workerLost(): AppError {
   const detail =
-    'The worker that handled the request has ended, and nobody knows whether the request took effect. A POST is safe to repeat with the Idempotency-Key that it had; without one, read the state first.';
+    'The worker that handled the request has ended, and nobody knows whether the request took effect. You can repeat a POST with the same Idempotency-Key; without a key, read the state first.';
   return new AppError('unavailable', detail, { headers: { 'retry-after': '1' } });
 }

@@ -39,5 +39,7 @@ export function requireCurrent(
     ids.slice(0, MAX_NAMED_CELLS).join(', ') + (ids.length > MAX_NAMED_CELLS ? ' and others' : '');
   const fact = isCurrent ? `Cells have changed: ${names}` : `The notebook was last updated at ${updatedAt}`;
   const cells = [...stale].map(([cellId, version]) => ({ cellId, version }));
-  throw new AppError('stale_update', `${fact}. Read the notebook again first.`, { members: { updatedAt, cells } });
+  throw new AppError('stale_update', `${fact}. Read the notebook again first.`, {
+    members: { updatedAt, cells },
+  });
 }

@@ -124,7 +124,10 @@ async function within<T>(adding: Promise<T>): Promise<T> {
   try {
     const result = await Promise.race([adding, over.catch(() => undefined)]);
     if (result !== undefined) return result;
-    throw new AppError('installation_in_progress', 'The installation continues. Read the packages again in a while.');
+    throw new AppError(
+      'installation_in_progress',
+      'The installation continues. Read the packages again in a while.',
+    );
   } finally {
     timer.abort();
   }

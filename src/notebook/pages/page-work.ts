@@ -195,7 +195,7 @@ export class PageWork {
   /** Throws `quota_exceeded` when there is no room for one more job of so many characters. */
   #requireRoom(chars: number): void {
     if (this.#jobs.length < MAX_JOBS && this.#waitingChars + chars <= MAX_WAITING_CHARS) return;
-    throw new AppError('quota_exceeded', 'Too many requests of the pages of this notebook are waiting already.', {
+    throw new AppError('quota_exceeded', 'Too many requests of pages of this notebook wait already.', {
       headers: { 'retry-after': '5' },
     });
   }

@@ -163,7 +163,7 @@ test('a refused value of a UI element is not shown to pages that open later', (t
     objectIds: ['a-0', 'a-1'],
     values: ['x'.repeat(33 * MIB), 1],
   } as const;
-  assert.throws(() => hub.element({ pageId: 'page', userId: 'ada' }, command), /Too much work/);
+  assert.throws(() => hub.element({ pageId: 'page', userId: 'ada' }, command), /Too many requests of pages/);
   assert.deepEqual(live.uiValues.all(), {});
 });
 
