@@ -27,7 +27,7 @@ interface CheckedPrompt {
   readonly model: ReturnType<Models['choose']>;
 }
 
-const CUT_OFF = 'The server ended before this was finished; its effects are not known.';
+const CUT_OFF = 'The server ended before this call was finished. The effects of the call are not known.';
 
 /** Prompts: each becomes a durable run of its conversation. */
 export class AgentPrompts {

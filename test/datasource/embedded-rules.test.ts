@@ -119,7 +119,7 @@ test('no statement of an agent changes a database', async (t) => {
 
 for (const start of [startEngine, startUnconfined]) {
   const how = start === startEngine ? 'confined' : 'not confined';
-  test(`a journal stays in its database's folder when that is moved during a statement: ${how}`, async (t) => {
+  test(`a journal stays in its database's folder when the folder is moved during a statement: ${how}`, async (t) => {
     const { folder, outside, open } = fixture(t, start);
     const [place, moved] = [join(folder, 'place'), join(folder, 'moved')];
     mkdirSync(place);

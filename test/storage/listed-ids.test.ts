@@ -19,7 +19,7 @@ async function shared(t: TestContext): Promise<Store> {
   return sharedStore(t, (await temporaryStore(t)).path);
 }
 
-test('a listed id is greater than all committed ids of a worker with a clock ahead, in any list', async (t) => {
+test('a listed id is greater than all committed ids, in any list and of workers whose clock is ahead', async (t) => {
   const store = await shared(t);
   const ahead = (ms: number) => `${firstIdAt('audit', Date.now() + ms)}${'0'.repeat(16)}`;
   const [first, second] = [ahead(HOUR_MS), ahead(2 * HOUR_MS)];

@@ -9,8 +9,8 @@ export type Sample = readonly [labels: readonly string[], value: number];
 
 interface Described {
   /**
-   * The name ends with the unit, if there is one: `_seconds`, `_bytes`. Counters have no `_total`
-   * here; the text adds it.
+   * The name ends with the unit, if there is one: `_seconds`, `_bytes`. The names of counters get their `_total` only in the text
+   * of the metrics.
    */
   readonly name: string;
   readonly help: string;

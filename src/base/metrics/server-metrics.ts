@@ -39,7 +39,7 @@ export class ServerMetrics {
     'code',
   );
   readonly runs = this.registry.counters(
-    { name: 'troupe_runs', help: 'Runs that have ended, by how.' },
+    { name: 'troupe_runs', help: 'Runs that have ended, by kind and status.' },
     'kind',
     'status',
   );

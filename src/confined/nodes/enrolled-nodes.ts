@@ -17,7 +17,7 @@ export interface EnrolledNode {
   readonly enrolledAt: string;
   /** Whether no new kernels are to start there. */
   readonly isDraining: boolean;
-  /** Whether the certificate is worth something for one connection only. Such a node is in no file, and forgotten at its end. */
+  /** Whether the certificate is valid for one connection only. Such a node is in no file, and is forgotten when the connection ends. */
   readonly isTemporary: boolean;
 }
 

@@ -17,7 +17,10 @@ const FAREWELL_MS = 5000;
 const MAX_STRANGERS = 256;
 /** The same for one such IPv4 address, or one IPv6 network of 64 bits, because one machine may have all its addresses. */
 const MAX_OF_STRANGE_NETWORK = 64;
-/** The same of an address from which a node has joined: each of its kernels opens a connection. */
+/**
+ * Connections that no node is known to have made, of one address from which a node has joined: each kernel of a node opens a
+ * connection.
+ */
 const MAX_OF_NODE_ADDRESS = 256;
 /** Addresses of nodes that are remembered; the oldest is forgotten first. */
 const MAX_NODE_ADDRESSES = 1024;

@@ -96,7 +96,7 @@ const fields = {
         maxLength: 200,
         pattern: ONE_LINE,
         description:
-          'Stored as `app_title` in the app options of the serialization, which marimo shows as well. Null removes the title.',
+          'The title is `app_title` in the app options of the serialization, and marimo shows it as well. Null removes the title.',
       }),
     ),
   ),

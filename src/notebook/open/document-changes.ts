@@ -138,7 +138,7 @@ class CellOrder {
     insertAfter(before === null ? anchor : anchor.previous, link);
   }
 
-  /** Returns the place of a cell by its neighbour, which every copy of the notebook has. */
+  /** Returns the place of a cell by one of its neighbours: every copy of the notebook has that neighbour. */
   placeOf(id: string): { readonly before: string | null; readonly after: string | null } {
     const link = this.#links.get(id);
     if (link === undefined) return { before: null, after: null };

@@ -136,7 +136,7 @@ export class LiveNotebook {
     return this.#kernel.present;
   }
 
-  /** Resolves when all writes so far are on disk; `undefined` when they are. */
+  /** Returns a promise that resolves when all writes so far are on disk; `undefined` when they are on disk already. */
   committed(): Promise<void> | undefined {
     return this.#store.durable();
   }

@@ -20,7 +20,7 @@ interface SentText {
  * way.
  */
 export class EchoFilter {
-  /** The texts by cell, the newest last. The cell that got a text last is the last one. */
+  /** The texts of each cell, the newest last. The cells are in the order in which they got their newest texts. */
   readonly #sent = new Map<string, readonly SentText[]>();
   #chars = 0;
   /**

@@ -14,8 +14,8 @@ export interface NotebookPanelsOptions extends PanelPorts {
 }
 
 /**
- * The requests for files that one worker carries out at once. A search reads many names, in the thread pool that all workspaces share,
- * so workspaces that wait take turns, and so do the members of one.
+ * The requests for files that one worker carries out at once. A search reads many names, in the thread pool that all workspaces
+ * share. So waiting workspaces take turns, and so do the waiting members of a workspace.
  */
 const OF_WORKSPACE = { width: 8, widthOfKey: 2, queueOfKey: 64 };
 const OF_MEMBER = {

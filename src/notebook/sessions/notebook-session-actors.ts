@@ -83,8 +83,8 @@ export class SessionActors {
           faultPoint('session.released');
           if (openedAt !== null) places.close(workspaceId, notebookId, openedAt);
           ends.closed({ workspaceId, id: notebookId });
-          // A file that arrives while the session closes is removed here, or by its own request once the session counts as closed
-          // for others.
+          // Removes files that arrive while the session closes. A request whose file arrives later sees that the session is
+          // closed, and removes the file itself.
           const closed = Promise.resolve(store.durable()).then(() =>
             this.#forgetFiles(workspaceId, notebookId),
           );

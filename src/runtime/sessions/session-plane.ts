@@ -88,7 +88,7 @@ export class SessionPlane<Live extends LiveSession> {
   }
 
   /**
-   * Removes sessions from memory about which another worker decides from now on. None of these sessions is working.
+   * Removes from memory the sessions about which another worker decides from now on. None of these sessions is working.
    */
   leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void {
     this.#options.live.leaveTo(isElsewhere);

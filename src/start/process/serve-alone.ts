@@ -67,7 +67,7 @@ export async function serveAlone(options: ServeOptions): Promise<void> {
 export function logFatal(log: RootLog, subject: 'server' | 'worker', error: Error): void {
   log.fatal(
     { err: error },
-    `${error.message} The ${subject} ends, because its memory is ahead of the disk; everything that it has acknowledged is stored.`,
+    `${error.message} The ${subject} ends, because its memory has changes that are not on the disk. All changes that were acknowledged are on the disk.`,
   );
   log.flush();
 }

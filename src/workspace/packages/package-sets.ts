@@ -34,7 +34,7 @@ import { abandoned, type Progress, SharedInstallation } from './shared-installat
 export interface PackageSet extends Disposable {
   /** The folder in which Python finds the packages. */
   readonly path: string;
-  /** Whether some of them replace versions of the server's own environment. */
+  /** Whether some of the packages replace versions of the server's own environment. */
   readonly replaces: boolean;
   readonly packages: Installation['packages'];
 }

@@ -44,7 +44,7 @@ test('a metric cannot be declared twice', () => {
   );
 });
 
-test('a histogram counts a value equal to a bound below that bound', () => {
+test('a histogram counts a value that equals a bound among the values below the bound', () => {
   const histogram = new Histogram([1, 2]);
   for (const value of [1, 1.0001, 2, 3]) histogram.observe(value);
   assert.deepEqual([...histogram.counts], [1, 2, 1]);

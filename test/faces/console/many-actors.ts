@@ -68,33 +68,36 @@ export async function manyActors(t: TestContext, { server, browser }: Stage): Pr
     assert.ok((await rows.count()) <= MAX_ROWS);
   });
 
-  await t.test('scrolling to the last one takes no frame more than 50 ms of work', async () => {
-    const session = await browser.context.newCDPSession(page);
-    // The processor time of the page's thread, not the elapsed time: other programs do not affect it.
-    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
-    const workedMs = async () => {
-      const { metrics } = await session.send('Performance.getMetrics');
-      const parts = metrics.filter(({ name }) => WORK.includes(name));
-      return parts.reduce((sum, { value }) => sum + value * 1000, 0);
-    };
-    let longest = 0;
-    for (let before = await workedMs(), isAtEnd = false, frame = 0; !isAtEnd; frame++) {
-      isAtEnd = await page.evaluate<boolean>(`(async () => {
+  await t.test(
+    'no frame takes more than 50 ms of work while the list is scrolled to its last actor',
+    async () => {
+      const session = await browser.context.newCDPSession(page);
+      // The processor time of the page's thread, not the elapsed time: other programs do not affect it.
+      await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+      const workedMs = async () => {
+        const { metrics } = await session.send('Performance.getMetrics');
+        const parts = metrics.filter(({ name }) => WORK.includes(name));
+        return parts.reduce((sum, { value }) => sum + value * 1000, 0);
+      };
+      let longest = 0;
+      for (let before = await workedMs(), isAtEnd = false, frame = 0; !isAtEnd; frame++) {
+        isAtEnd = await page.evaluate<boolean>(`(async () => {
         const box = document.querySelector('.rows');
         box.scrollTop = box.scrollHeight;
         await new Promise((done) => requestAnimationFrame(done));
         return document.querySelector('tr[aria-rowindex="${ACTORS}"]') !== null;
       })()`);
-      const after = await workedMs();
-      // In the first frames the browser still compiles the code.
-      if (frame >= WARM_UP_FRAMES) longest = Math.max(longest, after - before);
-      before = after;
-    }
-    assert.ok((await rows.count()) <= MAX_ROWS);
-    const frameMs = longest / FRAMES_A_STEP;
-    assert.ok(frameMs < MAX_FRAME_MS, `${frameMs.toFixed(1)} ms`);
-    t.diagnostic(`a frame took ${frameMs.toFixed(1)} ms of work at most`);
-  });
+        const after = await workedMs();
+        // In the first frames the browser still compiles the code.
+        if (frame >= WARM_UP_FRAMES) longest = Math.max(longest, after - before);
+        before = after;
+      }
+      assert.ok((await rows.count()) <= MAX_ROWS);
+      const frameMs = longest / FRAMES_A_STEP;
+      assert.ok(frameMs < MAX_FRAME_MS, `${frameMs.toFixed(1)} ms`);
+      t.diagnostic(`a frame took ${frameMs.toFixed(1)} ms of work at most`);
+    },
+  );
 
   await t.test('an actor is found by a part of its id', async () => {
     const id = 'actor_00000000000000007654';

@@ -138,7 +138,7 @@ test('a failed test on create or replace returns 400 with the result, and saves 
   assert.equal(Object((await server.request('GET', `${LISTED}/tested`)).body).revision, 1);
 });
 
-test('a test fails with a conflict when the datasource is replaced during it', async () => {
+test('the test of a datasource fails with a conflict when the datasource is replaced meanwhile', async () => {
   const waiting: (() => void)[] = [];
   const silent = createServer(() =>
     waiting.splice(0).forEach((go) => {

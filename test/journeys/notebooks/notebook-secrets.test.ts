@@ -157,7 +157,7 @@ async function exported(id: string): Promise<string> {
   return Buffer.from((await client.notebooks.export(id, 'py')).bytes).toString('utf8');
 }
 
-test('a notebook imported with the settings of another has its datasources, variables, metadata and secrets, but its own code', async () => {
+test('a notebook imported with the settings of another has the datasources, variables, metadata and secrets of the other, and its own code', async () => {
   const from = await client.notebooks.create({
     datasourceSlugs: ['sales'],
     variables: { REGION: 'eu' },

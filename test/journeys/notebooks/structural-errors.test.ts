@@ -22,7 +22,7 @@ const OPTIONS = { first: { name: 'one' }, second: { name: 'two' } };
 const text = (run: Parameters<typeof results>[0], cellId: string) =>
   results(run).find((result) => result.cellId === cellId)?.outputs[0]?.text;
 
-test('with structuralErrors skip, all cells run that can, and the others have the reason as output', async () => {
+test('with structuralErrors skip, all cells that can run do so, and the output of the others is the reason', async () => {
   const notebook = await openNotebook(server, CELLS, { options: OPTIONS });
   const run = await notebook.run({ type: 'all', structuralErrors: 'skip' });
   assert.deepEqual(statuses(run), {

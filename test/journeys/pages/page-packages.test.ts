@@ -138,7 +138,7 @@ interface Installed extends Outcome {
   readonly isInstalling?: boolean;
 }
 
-test('a missing package is offered to those who may edit, who install it for the workspace, with bounds', async () => {
+test('only people who may edit are offered a missing package, and can install it for the workspace', async () => {
   const notebook = await openNotebook(server, { a: 'import greeting\nprint(greeting.text)', b: '"later"' });
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
   await using viewer = await NotebookPageClient.open(client, baseUrl, notebook.id, { access: 'view' });

@@ -176,7 +176,7 @@ test('of fifty cancels at once all are accepted, and the run ends once', async (
   await finish(begun);
 });
 
-test('of fifty cancels of a run whose kernel must be killed, all that come before its end are accepted, and the run ends once', async () => {
+test('a run whose kernel must be killed accepts each of fifty cancels that comes before its end, and ends once', async () => {
   const begun = await begin(CALL_OF_C);
   const storm = Array.from({ length: 50 }, () => client.runs.cancel(begun.runId));
   // On a busy machine some cancels arrive after the kernel was killed.

@@ -156,7 +156,7 @@ def make_environment(question, say) -> dict:
         say(op="install-progress", text=f"installing the packages that build {question['name']}")
         wanted = os.path.join(question["build"], "wanted.txt")
         write_lines(wanted, requirements)
-        # Copies: the build must not have a link to a file of the cache.
+        # Files are copied: the build must not have a link to a file of the cache.
         uv.install("--requirement", wanted, "--link-mode", "copy", python=os.path.join(folder, "bin", "python"))
     return {}
 

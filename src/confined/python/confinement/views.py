@@ -66,9 +66,9 @@ def build(hidden, read, write, tmp_mb, follows_host=False, of_root=(), own_group
     """Builds the view in a new mount namespace. Returns descriptions, for people, of the parts that failed. All paths
     are real paths; `hidden`, `read` and `write` may lie in each other, and the innermost counts.
 
-    With `follows_host`, when the machine unmounts a file system that is not one of these paths, it is unmounted here,
-    too; otherwise a living kernel keeps it in use. Later mounts of the machine then appear here as well, and only
-    Landlock keeps them closed.
+    With `follows_host`, a file system that the machine unmounts is unmounted here, too, unless it is one of these
+    paths. Without it, a living kernel keeps the file system in use. With it, later mounts of the machine appear here
+    as well, and only Landlock keeps them closed.
 
     `of_root`: OF_ROOT where the server is root; the caller then calls close_proc(). `own_group`: the folder of the
     kernel's control group, which appears in place of the folder with the groups of all kernels.

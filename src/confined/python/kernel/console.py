@@ -101,7 +101,7 @@ class Messages(collections.deque):
             super().append(message)
 
     def add(self, kind, text) -> bool:
-        """Returns whether the writer has to be woken for it."""
+        """Adds an entry. Returns whether the writer has to be woken for the entry."""
         empty = not self
         self.waiting_chars += len(text)
         if not empty and type(last := self[-1]) is Printed and last.kind == kind:

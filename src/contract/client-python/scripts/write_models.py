@@ -56,8 +56,8 @@ def with_event_ids(schemas: dict[str, Any]) -> dict[str, Any]:
 
 def with_tags(code: str) -> str:
     """
-    Makes the tag of each struct readable as an attribute, by which type checkers tell the structs of a union apart, and the
-    id of each event a string.
+    Makes the tag of each struct readable as an attribute, by which type checkers tell the structs of a union apart. Also
+    makes the id of each event a string.
     """
     struct = re.compile(r"^class \w+\(Struct, tag_field='(\w+)', tag=('[^']*')\):\n((?:    \"\"\".*?\"\"\"\n\n)?)", re.M | re.S)
 

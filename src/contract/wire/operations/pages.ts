@@ -12,7 +12,10 @@ const PAGE = {
 } as const;
 const REDIRECT = {
   responses: {
-    308: { description: 'To the page.', headers: { Location: 'The page, relative to this address.' } },
+    308: {
+      description: 'To the page.',
+      headers: { Location: 'The address of the page, relative to the requested address.' },
+    },
   },
 } as const;
 const FILE = {

@@ -66,7 +66,7 @@ function CurrentView() {
   }, [view, comebacks.value]);
   const workspaces = user.value?.workspaces ?? [];
   if (workspaces.length === 0)
-    return <Empty title="This token opens no workspace">Ask an owner to add you to theirs.</Empty>;
+    return <Empty title="This token opens no workspace">Ask an owner of a workspace to add you.</Empty>;
   if (workspaceId !== '' && !workspaces.some(({ id }) => id === workspaceId))
     return (
       <Empty title="This token does not open that workspace">

@@ -55,9 +55,9 @@ export class ProviderSignIn {
   }
 
   /**
-   * Resolves with the session of the person whom the provider's answer proves, once it is on disk. `note` is called in the turn in
-   * which the session begins. `client` is the network of the browser, by which the places are shared. Rejects with `ProviderFailure`,
-   * `AccountRefused` and `unavailable`.
+   * Resolves with the session of the person whom the provider's answer proves, once the session is on disk. `note` is called in
+   * the turn in which the session begins. `client` is the network of the browser: the networks share the places for sign-ins.
+   * Rejects with `ProviderFailure`, `AccountRefused` and `unavailable`.
    */
   async complete(
     callback: URL,
