@@ -50,6 +50,7 @@ const OF_THE_PROCESS: Readonly<Record<string, readonly string[]>> = {
     'src/datasource/query/placeholders.ts openings',
     'src/http/reply/write-reply.ts preparedBlocks',
     'src/notebook/open/streamed-outputs.ts known',
+    'src/notebook/saved/cells-json.ts blocks',
     'src/notebook/saved/cells-json.ts known',
     'src/notebook/saved/cells-json.ts longCodes',
     'src/notebook/saved/cells-json.ts prepared',

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { atOnce } from '#src/base/async/slices.ts';
-import { jsonOfCells, preparingCells, savedAgain } from '#src/notebook/saved/cells-json.ts';
+import { jsonOfCells, MAX_BLOCK_CELLS, preparingCells, savedAgain } from '#src/notebook/saved/cells-json.ts';
 
 const cell = (cell_id: string, code: string, options: Readonly<Record<string, unknown>> = {}) => ({
   cell_id,
@@ -55,4 +55,31 @@ test('the JSON of a short cell is made in one step', () => {
   assert.equal(Buffer.concat(json.pieces).toString(), JSON.stringify(cells));
   assert.equal(stepsFor(cells), 0);
   assert.equal(stepsFor(cells.map((one) => ({ ...one }))), cells.length);
+});
+
+test('the JSON of neighbours is used again, wherever cells are changed, added, removed or moved', () => {
+  let cells = Array.from({ length: 2000 }, (_, at) => cell(`cell-${at}`, `x = ${at}`));
+  const long = cell('long', 'ä'.repeat(100_000));
+  let before = atOnce(jsonOfCells(cells)).pieces;
+  const change = (name: string, changed: typeof cells, newCells: number) => {
+    cells = changed;
+    assert.equal(stepsFor(cells), newCells, `${name}: the others have their JSON`);
+    const { pieces } = atOnce(jsonOfCells(cells));
+    assert.equal(Buffer.concat(pieces).toString(), JSON.stringify(cells), name);
+    const made = pieces.filter((piece) => !before.includes(piece));
+    const madeBytes = made.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    if (!cells.includes(long)) assert.ok(madeBytes < 3 * MAX_BLOCK_CELLS * 60, `${name}: ${madeBytes} bytes`);
+    before = pieces;
+  };
+  change('a changed cell', cells.with(700, cell('cell-700', 'x = "new"')), 1);
+  for (let at = 0; at < 300; at++)
+    change('an added cell', cells.toSpliced(700, 0, cell(`new-${at}`, '1')), 1);
+  assert.ok(before.length < (3 * cells.length) / MAX_BLOCK_CELLS + 20, `${before.length} pieces`);
+  for (let at = 0; at < 300; at++) change('a removed cell', cells.toSpliced(699, 1), 0);
+  change('a moved cell', [cells.at(-1)!, ...cells.slice(0, -1)], 0);
+  change('the first cell of a piece at another place', [...cells.slice(1), cells[0]!], 0);
+  const steps = jsonOfCells(cells.toSpliced(300, 0, long));
+  atOnce(steps);
+  change('a cell with long code', cells.toSpliced(300, 0, long), 0);
+  change('no cells', [], 0);
 });

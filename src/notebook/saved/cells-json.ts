@@ -12,28 +12,108 @@ const known = new WeakMap<Cell, readonly Uint8Array[]>();
 const longCodes = new WeakMap<Cell, LongString>();
 const [OPEN, COMMA, CLOSE] = ['[', ',', ']'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];
 
-/** Returns the JSON of the list of cells, in steps of up to a millisecond. Cells with known JSON take no time. */
+/** How many neighbours are in one block at most, and their bytes. */
+export const MAX_BLOCK_CELLS = 256;
+const MAX_BLOCK_BYTES = 64 * 1024;
+
+/**
+ * Neighbours whose JSON is one piece, so that a notebook of ten thousand cells has some tens of pieces. A cell whose JSON has several
+ * pieces, because its code is long, is a block of its own.
+ */
+interface Block {
+  readonly cells: readonly Cell[];
+  readonly json: readonly Uint8Array[];
+}
+
+/** The blocks by their first cells. */
+const blocks = new WeakMap<Cell, Block>();
+
+/**
+ * Returns the JSON of the list of cells, in steps of up to a millisecond. Cells with known JSON take no time. Neighbours that were
+ * neighbours in an earlier list take less: their common JSON is used again.
+ */
 export function* jsonOfCells(cells: readonly Cell[]): Generator<undefined, EncodedJson> {
   const pieces: Uint8Array[] = [OPEN];
-  for (const [index, cell] of cells.entries()) {
-    if (index > 0) pieces.push(COMMA);
+  for (let from = 0; from < cells.length; ) {
+    const block = blockAt(cells, from) ?? (yield* makeBlock(cells, from));
+    if (from > 0) pieces.push(COMMA);
+    pieces.push(...block.json);
+    from += block.cells.length;
+  }
+  pieces.push(CLOSE);
+  return new EncodedJson(pieces);
+}
+
+/** Returns the block that begins at this place of the list; undefined when none does. */
+function blockAt(cells: readonly Cell[], from: number): Block | undefined {
+  const block = blocks.get(cells[from]!);
+  if (block === undefined) return undefined;
+  const { length } = block.cells;
+  for (let i = 0; i < length; i++) if (block.cells[i] !== cells[from + i]) return undefined;
+  return block;
+}
+
+/** Makes the block that begins at this place. It ends before a block that stays as it is, unless both fit into one. */
+function* makeBlock(cells: readonly Cell[], from: number): Generator<undefined, Block> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for (let at = from; at < cells.length && pieces.length < MAX_BLOCK_CELLS; at++) {
+    const cell = cells[at]!;
+    const next = at > from && blocks.has(cell) ? blockAt(cells, at) : undefined;
+    if (next !== undefined && pieces.length + next.cells.length > MAX_BLOCK_CELLS) break;
     let json = known.get(cell);
     if (json === undefined) {
       json = yield* encode(cell);
       known.set(cell, json);
       yield;
     }
-    pieces.push(...json);
+    const [piece, ...more] = json;
+    if (piece === undefined || more.length > 0) {
+      if (at === from) return keptBlock([cell], json);
+      break;
+    }
+    bytes += piece.byteLength;
+    if (at > from && bytes > MAX_BLOCK_BYTES) break;
+    pieces.push(piece);
   }
-  pieces.push(CLOSE);
-  return new EncodedJson(pieces);
+  const members = cells.slice(from, from + pieces.length);
+  return keptBlock(members, members.length === 1 ? pieces : [joined(members, pieces)]);
+}
+
+function keptBlock(cells: readonly Cell[], json: readonly Uint8Array[]): Block {
+  for (const cell of cells) blocks.delete(cell); // a block that began with one of them would never be used again
+  const block = { cells, json };
+  blocks.set(cells[0]!, block);
+  return block;
+}
+
+/** Returns the JSON of neighbours as one piece, of which the JSON of each is a part from now on. */
+function joined(cells: readonly Cell[], pieces: readonly Uint8Array[]): Buffer {
+  const separated: Uint8Array[] = [];
+  for (const piece of pieces) separated.push(COMMA, piece);
+  const whole = Buffer.concat(separated).subarray(COMMA.byteLength);
+  let at = 0;
+  for (const [index, { byteLength }] of pieces.entries()) {
+    known.set(cells[index]!, [whole.subarray(at, at + byteLength)]);
+    at += byteLength + COMMA.byteLength;
+  }
+  return whole;
+}
+
+function bytesOf(json: readonly Uint8Array[]): number {
+  let bytes = 0;
+  for (const { byteLength } of json) bytes += byteLength;
+  return bytes;
 }
 
 /** Returns the length of the cells' JSON in bytes: the exact length of JSON that was made before, otherwise an approximation. */
 export function jsonBytesOf(cells: readonly Cell[]): number {
-  const lengthOf = (cell: Cell) =>
-    known.get(cell)?.reduce((sum, { byteLength }) => sum + byteLength, 0) ?? cell.code.length;
-  return cells.reduce((sum, cell) => sum + lengthOf(cell), 0);
+  let bytes = 0;
+  for (const cell of cells) {
+    const json = known.get(cell);
+    bytes += json === undefined ? cell.code.length : bytesOf(json);
+  }
+  return bytes;
 }
 
 /** Cells that are about to be saved and that have JSON, by their ids. */

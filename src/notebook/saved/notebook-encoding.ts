@@ -16,7 +16,7 @@ import {
   notebookSummaries,
 } from '#storage/records/notebooks.ts';
 import type { Transaction } from '#storage/transaction.ts';
-import { jsonOfCells } from './cells-json.ts';
+import { jsonOfCells, MAX_BLOCK_CELLS } from './cells-json.ts';
 import { type NotebookDocument, titleOf } from './document.ts';
 
 const NO_BYTES = new Uint8Array();
@@ -47,7 +47,8 @@ export function* encodeNotebook(
 ): Generator<undefined, EncodedNotebook> {
   const { serialization, updatedAt } = document;
   const title = titleOf(serialization);
-  const parts = isShortJson(document, MAX_SIZE_AT_ONCE)
+  const isShort = serialization.cells.length <= MAX_BLOCK_CELLS && isShortJson(document, MAX_SIZE_AT_ONCE);
+  const parts = isShort
     ? [Buffer.from(JSON.stringify({ ...document, title }))]
     : yield* writeJson({
         ...document,

@@ -12,7 +12,7 @@ import test from 'node:test';
 import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 import { type CallCounts, countCalls, described, total } from '#test/support/call-count.ts';
 import { callCode } from '#test/support/code-call.ts';
-import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { type Codes, openNotebook } from '#test/support/notebook-fixture.ts';
 import { NotebookPageClient } from '#test/support/notebook-page.ts';
 import { descendants, eventually, kernelsOf } from '#test/support/processes.ts';
 import { startServer } from '#test/support/server-fixture.ts';
@@ -28,6 +28,12 @@ const MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED = 338;
 /** From the request until a follower of the session has its last event. The least is 1,237 here: see the calls of a code call. */
 const MAX_CALLS_OF_A_RUN = 1_260;
 const MAX_CALLS_OF_AN_EDIT_OF_A_PAGE = 300;
+/** The JSON of a larger notebook is in pieces of 256 cells, and each piece takes some calls. */
+const BUDGETS_OF_AN_EDIT_BY_CELLS = [
+  [10, 300],
+  [1_000, 520],
+  [10_000, 1_100],
+] as const;
 
 const server = await startServer(test);
 const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
@@ -138,28 +144,43 @@ test('a whole run stays within its budget of calls until a follower has its last
   assertWithin(counts, MAX_CALLS_OF_A_RUN);
 });
 
-test('an edit of a page stays within its budget of calls', async (t) => {
-  const notebook = await openNotebook(server, { a: '1 + 1', b: 'x = 2' });
+/** Returns the calls of an edit of the first cell, which a page makes in a notebook with these cells. */
+async function callsOfAnEdit(codes: Codes, budget: number): Promise<CallCounts> {
+  const notebook = await openNotebook(server, codes);
   await using page = await NotebookPageClient.open(server.client, server.baseUrl, notebook.id);
   await page.follow();
   const caller = { authorization: `Bearer ${page.token}`, 'marimo-session-id': page.pageId };
   const path = `${new URL(page.address).pathname}api/document/transaction`;
+  const [cellId] = Object.keys(codes);
   let edits = 0;
   const edit = async () => {
-    const changes = [{ type: 'set-code', cellId: 'a', code: `${++edits} + 1` }];
+    const changes = [{ type: 'set-code', cellId, code: `${++edits} + 1` }];
     assert.equal(await send('POST', path, { changes }, caller), 200);
   };
   for (let i = 0; i < 10; i++) await edit();
   const signal = kernelSignals();
-  const counts = await countCalls(edit, MAX_CALLS_OF_AN_EDIT_OF_A_PAGE, {
+  return await countCalls(edit, budget, {
     before: () => signal('SIGSTOP'),
     async after() {
       signal('SIGCONT');
       await callCode(server.client, notebook.id, '1'); // then the kernel has taken the edit
     },
   });
+}
+
+test('an edit of a page stays within its budget of calls', async (t) => {
+  const counts = await callsOfAnEdit({ a: '1 + 1', b: 'x = 2' }, MAX_CALLS_OF_AN_EDIT_OF_A_PAGE);
   t.diagnostic(`${total(counts)} calls of ${counts.size} functions`);
   assertWithin(counts, MAX_CALLS_OF_AN_EDIT_OF_A_PAGE);
+});
+
+test('an edit of a page encodes, checks and compares no cell that it leaves alone, however many there are', async (t) => {
+  for (const [cells, most] of BUDGETS_OF_AN_EDIT_BY_CELLS) {
+    const codes = Object.fromEntries(Array.from({ length: cells }, (_, at) => [`c${at}`, `x${at} = 1`]));
+    const counts = await callsOfAnEdit(codes, most);
+    t.diagnostic(`${cells} cells: ${total(counts)} calls of ${counts.size} functions`);
+    assertWithin(counts, most);
+  }
 });
 
 test('a create of a notebook and of an environment stay within their budgets of calls', async (t) => {
