@@ -15,7 +15,7 @@ export interface Transaction {
 }
 
 /** Reads values in the state before this transaction. */
-export type LatestRecords = Pick<Transaction, 'get'>;
+type LatestRecords = Pick<Transaction, 'get'>;
 
 /** In place of the writes of a transaction that was taken: what is written now would be in no commit. */
 class NoWrites extends Map<string, PendingWrite> {

@@ -395,7 +395,7 @@ function charsOfVariables(variables: VariableGraph): number {
 }
 
 /** Returns whether the cell has newer code than the kernel. The kernel's reports are then about the earlier code. */
-export function isAheadOfKernel({ code, kernelCode }: ViewCell): boolean {
+function isAheadOfKernel({ code, kernelCode }: ViewCell): boolean {
   return kernelCode !== null && kernelCode !== code;
 }
 
