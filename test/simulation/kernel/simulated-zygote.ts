@@ -83,6 +83,7 @@ export class SimulatedZygote implements Zygote {
   signal(id: string, signal: number): void {
     const child = this.children.get(id);
     if (child === undefined) return;
+    this.#world.trace.add('order', `${child.life.name} gets the signal ${signal}`);
     if (signal === constants.signals.SIGKILL) child.isDoomed = true;
     const delayMs = this.#world.ofKernels.next() * this.#world.nature.signalMs;
     this.#world.after(delayMs, () => child.signal(signal), child.life);
@@ -165,6 +166,7 @@ class Child implements FarEnd {
 
   signal(signal: number): void {
     if (this.#isOver) return;
+    this.#world.trace.add('signal', `${signal} reaches ${this.life.name}`);
     if (signal === constants.signals.SIGINT) this.#kernel?.interrupt();
     else this.#die(0, signal);
   }

@@ -53,5 +53,5 @@ export function noteExecution(of: World, text: string, kernel?: Life): void {
   if (user !== undefined && kernel !== undefined) noteKernel(of, user, kernel);
   const all = executionsOf(of);
   all.set(text, { times: (all.get(text)?.times ?? 0) + 1, lastMs: of.nowMs });
-  of.trace.add('ran', text);
+  of.trace.add('ran', kernel === undefined ? text : `${text} in ${kernel.name}`);
 }
