@@ -272,6 +272,7 @@ export class User implements SimulatedUser {
     const [answer] = await Promise.all([
       this.#client.ask('DELETE', this.session),
       this.#random.is(PEEKING) ? this.#peek('closed') : undefined,
+      this.#random.is(0.1) ? this.#closeTwice() : undefined,
     ]);
     if (isAnswer(answer) && answer.status === 200) {
       this.#isOpen = false;
@@ -288,12 +289,16 @@ export class User implements SimulatedUser {
     if (stateOf(answer) === becomes) this.#acknowledgedState = becomes;
   }
 
+  /** Closes the session a second time. The caller waits for it, because it would close a session that was opened meanwhile. */
+  async #closeTwice(): Promise<void> {
+    await this.#world.sleep(this.#random.next() * 5);
+    this.#complaints.requireSound('another closing', await this.#client.ask('DELETE', this.session));
+  }
+
   /** Asks for things that a session in its closing refuses, or does not do twice. */
   async #closeAgain(): Promise<void> {
     await this.#world.sleep(this.#random.next() * 5);
     const path = this.session;
-    if (this.#random.is(0.3))
-      this.#complaints.requireSound('another closing', await this.#client.ask('DELETE', path));
     for (const act of ['interrupt', 'wake', 'hibernate'])
       this.#complaints.requireSound(`a request to ${act}`, await this.#client.post(`${path}/${act}`, {}));
   }
