@@ -120,7 +120,7 @@ test('deleting a run that has not ended is refused, with advice', async () => {
   const runId = await notebook.submit(['a']);
   const problem = await problemOf(client.runs.delete(runId));
   assert.equal(`${problem.status} ${problem.code}`, '409 run_in_progress');
-  assert.match(problem.message, /Cancel it first/);
+  assert.match(problem.message, /Cancel the run first/);
   await client.runs.cancel(runId);
   await client.runs.get(runId, { wait: 60 });
   await client.runs.delete(runId);
