@@ -36,7 +36,7 @@ export class AgentPrompts {
   readonly #datasources: DatasourceQueries | undefined;
   readonly #budget: PromptBudget;
 
-  /** Without `datasources`, agents get no tools for them. */
+  /** Without `datasources`, agents get no tools for datasources. */
   constructor(context: ConversationContext, modelUse: ModelUse, datasources: DatasourceQueries | undefined) {
     this.#context = context;
     this.#modelUse = modelUse;

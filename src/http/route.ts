@@ -47,7 +47,7 @@ export interface RouteRequest<
   /** Whether the request is HEAD: then the length of the body is sent, but not the body. */
   readonly headOnly: boolean;
   readonly requestId: string;
-  /** The trace to which the work of the request belongs; undefined when it is not traced. */
+  /** The trace to which the work of the request belongs; undefined when the request is not traced. */
   readonly trace: TraceContext | undefined;
   /** The client's IP address if the route is audited; otherwise empty. */
   readonly remoteAddress: string;

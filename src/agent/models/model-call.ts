@@ -65,7 +65,7 @@ export interface AnswerLimits {
   readonly bytes: number;
 }
 
-/** These limits are above the size of every useful answer. They stop an endless one. */
+/** These limits are above the size of every useful answer, and stop an endless answer. */
 export const ANSWER_LIMITS: AnswerLimits = { chars: 1024 * 1024, blocks: 1_000, bytes: 64 * 1024 * 1024 };
 
 /** Rejects with `ModelFailure`, or with the signal's reason. */

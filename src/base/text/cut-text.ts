@@ -25,7 +25,7 @@ export function placeToCut(text: string, place: number): number {
   return isWithinPair ? at - 1 : at;
 }
 
-/** Returns the place, or the one after the pair that it would cut. */
+/** Returns the place, or if it would cut a pair, the place after the pair. */
 export function placeAfter(text: string, place: number): number {
   return placeToCut(text, place) < place ? place + 1 : place;
 }

@@ -1,6 +1,6 @@
 /**
- * The server's side of kernel nodes: machines that run kernels for it. It listens for them, admits those that have a certificate
- * and the same release, gives each order for a kernel to one of them, and gives up a node that it does not hear.
+ * The server's side of kernel nodes: machines that run kernels for it. The server listens for nodes, admits those that have a
+ * certificate and the same release, gives each order for a kernel to one node, and gives up a node that it does not hear.
  */
 import { randomBytes, X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';

@@ -15,7 +15,7 @@ const HANDSHAKE_MS = 10_000;
 const FAREWELL_MS = 5000;
 /** Connections that no node is known to have made, of addresses from which no node has joined. */
 const MAX_STRANGERS = 256;
-/** The same for one such IPv4 address, or one IPv6 network of 64 bits, because one machine may have all its addresses. */
+/** Such connections of one IPv4 address, or of one IPv6 network of 64 bits, because one machine may have all addresses of a network. */
 const MAX_OF_STRANGE_NETWORK = 64;
 /**
  * Connections that no node is known to have made, of one address from which a node has joined: each kernel of a node opens a

@@ -13,7 +13,7 @@ import { operations } from './operations.ts';
 import { resourcesOfOperators, resourcesOfPrograms } from './resources.ts';
 import { runs } from './runs.ts';
 
-/** It need not be closed. */
+/** The client need not be closed. */
 export function createClient(options: ClientOptions) {
   return clientOn(new Connection(options));
 }

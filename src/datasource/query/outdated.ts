@@ -17,9 +17,9 @@ interface Workers {
 }
 
 /**
- * Returns the function to call in the turn in which a datasource is replaced or deleted. This worker drops its cache
- * at once. The others drop theirs after the commit and before the response. They then read the new state, so none of
- * them caches the old one again.
+ * Returns the function to call in the turn in which a datasource is replaced or deleted. This worker drops its cache at once. The
+ * other workers drop their caches after the commit and before the response. They then read the new state, so none of them caches
+ * the old state again.
  */
 export function dropInAllWorkers(drop: Drop, { store, cluster, announce }: Workers): Drop {
   cluster.onAsked('datasource-gone', (payload) => {

@@ -133,8 +133,8 @@ export class AdmittedRequest implements AnyRouteRequest {
   span: Span | undefined;
   idempotencyKey: string | undefined;
   /**
-   * The `Authorization` header, or the secret of a browser's session, if the reply holds a secret.
-   * The idempotency record of that reply is sealed with it.
+   * The `Authorization` header, or the secret of a browser's session, if the reply holds a secret. The idempotency record of that
+   * reply is sealed with this credential.
    */
   credential: string | undefined;
   /**

@@ -53,8 +53,8 @@ export class OpenRequests {
       try {
         if (!matches(stream.caller, stream.action)) continue;
       } catch (error) {
-        // It is unknown whether the caller still has the right, so the stream ends. The error must
-        // not prevent the checks of other streams.
+        // Nobody knows whether the caller still has the right, so the stream ends. The error must not prevent the checks of other
+        // streams.
         this.#log.error({ err: error }, 'a stream ends because its caller could not be checked');
       }
       stream.end();

@@ -74,7 +74,7 @@ export interface LiveNotebookOptions {
     save(workspaceId: WorkspaceId, change: LiveChange): SavedChange;
   };
   readonly store: {
-    /** Resolves when the writes of this turn are committed; undefined when they are. */
+    /** Returns a promise that resolves when the writes of this turn are committed; undefined when they are committed already. */
     durable(): Promise<void> | undefined;
   };
 }

@@ -10,8 +10,9 @@ import type { Laggard } from '#src/runtime/events/stream-budget.ts';
 import { Subscriber } from '#src/runtime/events/subscriber.ts';
 
 /**
- * How many bytes of later frames a page may lag behind; four times as many while it takes bytes. Beyond that, the stream of the
- * page ends; the page connects again and gets the present state. The state itself does not count, so a slow page gets all of it.
+ * How many bytes of later frames a page may lag behind; four times as many while the page takes bytes. Beyond that, the stream of
+ * the page ends; the page connects again and gets the present state. The state itself does not count, so a slow page gets all of
+ * it.
  */
 const MAX_LAG_BYTES = 16 * 2 ** 20;
 

@@ -217,8 +217,7 @@ export class BackupSchedule implements AsyncDisposable {
     log.info({ backup: name, storeBytes: store.bytes, ...count, ms }, 'a backup was made');
     this.#note({ newestAtMs: timeOf(name), durationMs: ms });
     for (const old of await this.#superseded()) {
-      // It is renamed first: if the server ended before the deletion is complete, the rest would be taken for a
-      // backup.
+      // The backup is renamed first: if the server ended before the deletion is complete, the rest would be taken for a backup.
       const leaving = draftOf(join(directory, old));
       await rename(join(directory, old), leaving);
       await rm(leaving, { recursive: true, force: true });

@@ -35,7 +35,10 @@ export interface App extends AsyncDisposable {
    * given time to notice it.
    */
   readonly retire: () => void;
-  /** Resolves once all decisions are on disk, so that ending then loses nothing; undefined when they are. */
+  /**
+   * Returns a promise that resolves once all decisions are on disk, so that ending then loses nothing; undefined when all are on
+   * disk already.
+   */
   readonly stored: () => Promise<void> | undefined;
 }
 

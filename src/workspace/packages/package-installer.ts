@@ -36,7 +36,7 @@ export interface PackagePlan {
 /** The installed packages. */
 export interface Installation {
   readonly packages: readonly (readonly [name: string, version: string])[];
-  /** Whether some of them replace versions of the server's own environment. */
+  /** Whether some of the packages replace versions of the server's own environment. */
   readonly replaces: boolean;
 }
 

@@ -155,7 +155,7 @@ export interface BridgeDone {
   readonly error: string | null;
   readonly interrupted: boolean;
   readonly cells: ReadonlyMap<string, CellVerdict>;
-  /** Those elements of a command that do not exist in the kernel. */
+  /** The elements of a command that do not exist in the kernel. */
   readonly unknown?: readonly string[];
   /** The elements of a command that failed as their value was set, each with the error of Python. */
   readonly failures?: readonly ElementFailure[];
