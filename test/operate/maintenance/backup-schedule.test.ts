@@ -97,7 +97,7 @@ test('an operator is warned while the folder of the backups does not respond, un
   await using schedule = new BackupSchedule(options);
   const warning = await eventually('the warning', () => schedule.warnings[0]);
   assert.equal(warning.kind, 'backup_silent');
-  assert.match(warning.text, /^The folder of the backups has not responded for \d+ seconds.*Look after /);
+  assert.match(warning.text, /^The folder of the backups has not responded for \d+ seconds.*Check /);
   closeSync(openSync(probe, constants.O_RDONLY | constants.O_NONBLOCK));
   await eventually('the warning has ended', () => schedule.warnings.length === 0);
 });

@@ -226,7 +226,7 @@ test('a restored directory has the original files, closed to others, and its sto
   assert.equal(store.get(things, 'ws_1', 't49'), 'thing 49 '.repeat(49));
   await assert.rejects(
     restore({ from: to, dataDir: other }),
-    /Another Troupe server|exists: a backup is restored/,
+    /Another Troupe server|exists. A backup can only be restored/,
   );
 });
 

@@ -65,7 +65,7 @@ test('no server starts on the remains of a killed restore, and the next restore 
   const { damage, records } = await shell.json<{ damage: string[]; records: number }>(['verify'], { env });
   assert.deepEqual([damage, records], [[], 501]);
   await startChildServer(t, env);
-  assert.match((await shell.troupe(['restore', to], { env })).err, /Another Troupe server|exists: a backup/);
+  assert.match((await shell.troupe(['restore', to], { env })).err, /Another Troupe server|exists. A backup/);
 });
 
 test('the remains of a killed backup are reported as incomplete, and prevent no later backup', async (t) => {
