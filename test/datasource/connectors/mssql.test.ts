@@ -147,7 +147,7 @@ test('a missing driver is named, with the command that installs it', async (t) =
   const { connection } = await mssql(t);
   assert.deepEqual(await fixture.probe(connection), {
     ok: false,
-    message: `The driver for this kind of database is not installed on the server. Install it there with: npm install --no-save tedious@${OPTIONAL_DRIVERS.tedious}`,
+    message: `The driver for this kind of database is not installed on the server. Install it on the server with: npm install --no-save tedious@${OPTIONAL_DRIVERS.tedious}`,
   });
 });
 
@@ -164,7 +164,7 @@ test('a driver of another version is named, with the command that installs the r
   const { connection } = await mssql(t);
   assert.deepEqual(await fixture.probe(connection), {
     ok: false,
-    message: `The driver for this kind of database is installed on the server in another version than it was written for. Install it there with: npm install --no-save tedious@${OPTIONAL_DRIVERS.tedious}`,
+    message: `The driver for this kind of database is installed on the server in another version than it was written for. Install it on the server with: npm install --no-save tedious@${OPTIONAL_DRIVERS.tedious}`,
   });
 });
 

@@ -57,6 +57,6 @@ test('a command gives up a server that takes the connection and says nothing', a
   const client = clientOf(`http://127.0.0.1:${address.port}`);
   await assert.rejects(
     awaitStart(client, { say: (text) => assert.fail(text), signal, giveUpAfterMs: 1000 }),
-    ({ exitCode, message }) => exitCode === 3 && /has not answered for 1 s\. Look whether/.test(message),
+    ({ exitCode, message }) => exitCode === 3 && /has not answered for 1 s\. Check whether/.test(message),
   );
 });
