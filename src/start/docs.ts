@@ -109,7 +109,7 @@ function subjectOf(name: string, source: string): string {
   const patterns = name.endsWith('.py') ? PYTHON_SUBJECTS : SUBJECTS;
   const comment = patterns.map((pattern) => pattern.exec(source)?.[1]).find((found) => found !== undefined);
   const text = (comment ?? '')
-    .replace(/^\s*\* ?/gm, '')
+    .replace(/^[ \t]*\* ?/gm, '')
     .replace(/\s+/g, ' ')
     .trim();
   return beginningOf(text).replace(/[|<]/g, '\\$&');
