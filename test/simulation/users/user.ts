@@ -3,8 +3,6 @@
  * must not know more about the server than answers and events.
  */
 
-import type { RunStatus } from '#src/contract/wire/run.ts';
-import type { Span } from '#test/faults/history.ts';
 import type { Ledger } from '../judges/ledger.ts';
 import { DEAF, EXIT, FAIL, HANG, print, sleep } from '../kernel/cell-code.ts';
 import { type Nature, type World, world } from '../world/world.ts';
@@ -14,13 +12,13 @@ import { Complaints, shownOf } from './complaints.ts';
 import { Expectations } from './expectations.ts';
 import { Follower } from './follower.ts';
 import { IN_PROGRESS, KeyedRequests } from './keyed-requests.ts';
+import { OwnRuns } from './own-runs.ts';
 import { NEW_REGISTER, Registers } from './registers.ts';
 import type { SimulatedUser } from './simulated-user.ts';
 
 /** The cells of the notebook. Requests bring the code of the first ones; the last one is edited and runs as it is. */
 const SENT_CELLS = ['a', 'b'] as const;
 const EDITED_CELL = 'c';
-const RECENT_RUNS = 5;
 const ATTEMPTS = 6;
 const LAST_ATTEMPTS = 80;
 const LAST_PAUSE_MS = 250;
@@ -29,9 +27,6 @@ const WEAR_ATTEMPTS = 12;
 const WEAR_PAUSE_MS = 60;
 /** The time after which a failed session may be woken. */
 const RETRY_PAUSE_MS = 5000;
-/** How often a user who waits for the end of a run reads it. */
-const MAX_WATCHES = 25;
-const WATCH_PAUSE_MS = 3;
 /** How often a user reads a session while it is opened or closed. */
 const PEEKING = 0.6;
 /** How many acts are code that outlasts its cancellation, where users have code that ignores interrupts. */
@@ -46,7 +41,6 @@ export class User implements SimulatedUser {
   notebook: string | undefined;
   register: string | undefined;
   #wasOpened = false;
-  readonly acknowledged = new Set<string>();
   readonly #client: SimulatedClient;
   readonly #ledger: Ledger;
   readonly #others: () => readonly User[];
@@ -59,13 +53,13 @@ export class User implements SimulatedUser {
   readonly #requests: KeyedRequests;
   readonly #registers: Registers;
   readonly #expectations: Expectations;
+  readonly #runs: OwnRuns;
   readonly #closeCalls: CloseCalls;
   #environment: string | undefined;
   #isOpen = false;
   /** The last acknowledged state of the session; undefined while a request that changes it is under way. */
   #acknowledgedState: 'open' | 'closed' | undefined;
   #follower: Follower | undefined;
-  #recent: string[] = [];
   #count = 0;
   #calm: Promise<void> | undefined;
 
@@ -86,14 +80,29 @@ export class User implements SimulatedUser {
     const newToken = () => `w${name}x${++this.#count}`;
     this.#registers = new Registers({ ...shared, ledger, newToken });
     this.#expectations = new Expectations(this.#world, client, ledger, name);
+    this.#runs = new OwnRuns({
+      ...shared,
+      ledger,
+      expectations: this.#expectations,
+      user: this,
+      cellId: SENT_CELLS[0],
+    });
     this.#closeCalls = new CloseCalls({
       world: this.#world,
       random: this.#random,
       newToken: () => `t${name}x${++this.#count}`,
       run: (token, code) => this.#runOnce(token, code),
-      cancel: (runId) => this.#cancel(runId),
+      cancel: (runId) => this.#runs.cancel(runId),
       interrupt: () => this.#interrupt(),
     });
+  }
+
+  get acknowledged(): Set<string> {
+    return this.#runs.acknowledged;
+  }
+
+  get follower(): Follower | undefined {
+    return this.#follower;
   }
 
   get sessionId(): string | undefined {
@@ -170,14 +179,14 @@ export class User implements SimulatedUser {
     if (dice < 0.3) return void (await this.#execute());
     if (dice < 0.36) return this.#executePresent();
     if (dice < 0.43) return this.#hurry();
-    if (dice < 0.55) return this.#cancel(this.#recent.at(-1));
-    if (dice < 0.62) return this.#read();
-    if (dice < 0.67) return this.#list();
+    if (dice < 0.55) return this.#runs.cancel(this.#runs.last);
+    if (dice < 0.62) return this.#runs.readOne();
+    if (dice < 0.67) return this.#runs.list();
     if (dice < 0.77) return void (await this.#edit());
     if (dice < 0.85) return this.#writeRegister();
     if (dice < 0.88) return this.#interrupt();
-    if (dice < 0.9) return this.#deleteRun();
-    if (dice < 0.905) return this.#deleteRunning();
+    if (dice < 0.9) return this.#runs.deleteOne();
+    if (dice < 0.905) return this.#runs.deleteRunning();
     if (dice < 0.91) return this.#wearOut();
     if (dice < 0.93) return this.#sleepAndWake();
     if (dice < 0.95) return this.#useEnvironments();
@@ -385,11 +394,11 @@ export class User implements SimulatedUser {
       const submission = { kind: 'submission', session: this.notebook!, token, ...span } as const;
       if (isAnswer(outcome) && (outcome.status === 202 || outcome.status === 200)) {
         known();
-        const runId = this.#accepted(outcome.json.runId, attempt === 0 ? fromMs : undefined);
+        const runId = this.#runs.accepted(outcome.json.runId, attempt === 0 ? fromMs : undefined);
         this.#ledger.history.push({ ...submission, key: key ?? token, answer: { runId } });
-        if (outcome.status === 200) this.#noteRead(runId, outcome, span);
-        if (cancels) await this.#cancelSoon(runId);
-        else if (this.#random.is(0.3)) await this.#watch(runId);
+        if (outcome.status === 200) this.#runs.noteRead(runId, outcome, span);
+        if (cancels) await this.#runs.cancelSoon(runId);
+        else if (this.#random.is(0.3)) await this.#runs.watch(runId);
         return true;
       }
       if (isAnswer(outcome)) {
@@ -430,7 +439,7 @@ export class User implements SimulatedUser {
     }
     this.#complaints.requireExpected('a run', outcome);
     if (outcome.status !== 202) return undefined;
-    const runId = this.#accepted(outcome.json.runId, fromMs);
+    const runId = this.#runs.accepted(outcome.json.runId, fromMs);
     this.#ledger.history.push({ ...submission, answer: { runId }, ...span });
     return runId;
   }
@@ -455,9 +464,9 @@ export class User implements SimulatedUser {
     const outcome = await this.#client.post(`${this.session}/executions`, body);
     if (!isAnswer(outcome)) return;
     if (outcome.status !== 202) return this.#complaints.requireExpected('a run', outcome);
-    const runId = this.#accepted(outcome.json.runId, fromMs);
+    const runId = this.#runs.accepted(outcome.json.runId, fromMs);
     this.#ledger.notePresentRun(runId, this.#cell(EDITED_CELL), fromMs);
-    if (this.#random.is(0.3)) await this.#cancelSoon(runId);
+    if (this.#random.is(0.3)) await this.#runs.cancelSoon(runId);
   }
 
   #shape(): string {
@@ -466,62 +475,21 @@ export class User implements SimulatedUser {
     return this.#random.is(0.02) ? EXIT : this.#random.pick(quick);
   }
 
-  /** `fromMs` is missing when an answer may repeat that of an earlier life. */
-  #accepted(given: unknown, fromMs?: number): string {
-    const runId = String(given);
-    if (fromMs !== undefined) this.#ledger.noteTaken(runId, this.notebook!, fromMs, this.#client.server.life);
-    this.acknowledged.add(runId);
-    this.#recent = [...this.#recent.slice(1 - RECENT_RUNS), runId];
-    return runId;
-  }
-
-  /** Reads a run again and again until it has ended, and soon afterwards sees its end in the stream. */
-  async #watch(runId: string): Promise<void> {
-    for (let left = MAX_WATCHES; left > 0; left--) {
-      const fromMs = this.#world.nowMs;
-      const status = await this.#readRun(runId);
-      if (status !== 'running') {
-        if (status !== undefined) this.#expectations.expectNews(runId, fromMs, this.#follower);
-        return;
-      }
-      await this.#world.sleep(this.#random.next() * WATCH_PAUSE_MS);
-    }
-  }
-
   /** Sends one run after the other until the session takes one, while the run before ends, or is cancelled. */
   async #hurry(): Promise<void> {
-    const before = this.#recent.at(-1);
+    const before = this.#runs.last;
     const acts: Promise<unknown>[] = [this.#execute(false)];
     const cancelsAt = this.#random.below(MAX_HURRIED * 2);
     for (let sent = 0; sent < MAX_HURRIED; sent++) {
       await this.#world.sleep(this.#random.next() * 3);
-      const last = this.#recent.at(-1);
-      if (sent === cancelsAt) acts.push(this.#cancel(last));
+      const last = this.#runs.last;
+      if (sent === cancelsAt) acts.push(this.#runs.cancel(last));
       acts.push(this.#execute(false));
-      if (last !== before && this.#random.is(0.3)) acts.push(this.#readRun(last!).then(() => undefined));
-      if (this.#recent.at(-1) !== last && last !== undefined)
-        acts.push(this.#readRun(last).then(() => undefined));
+      if (last !== before && this.#random.is(0.3)) acts.push(this.#runs.read(last!).then(() => undefined));
+      if (this.#runs.last !== last && last !== undefined)
+        acts.push(this.#runs.read(last).then(() => undefined));
     }
     await Promise.all(acts);
-  }
-
-  async #cancelSoon(runId: string): Promise<void> {
-    if (this.#random.is(0.5)) await this.#world.sleep(this.#random.next() * 3);
-    await this.#cancel(runId);
-  }
-
-  async #cancel(runId: string | undefined): Promise<void> {
-    if (runId === undefined) return;
-    const fromMs = this.#world.nowMs;
-    this.#ledger.noteCancel(runId);
-    const answer = await this.#client.post(`/api/v3/runs/${runId}/cancel`, {});
-    if (!isAnswer(answer)) return;
-    this.#ledger.history.push({ kind: 'cancel', runId, from: fromMs, to: this.#world.nowMs });
-    this.#complaints.requireSound('a cancellation', answer);
-    if (answer.status !== 202) return;
-    this.#ledger.noteCancelled(runId);
-    this.#expectations.expectEnd(runId);
-    if (this.#random.is(0.2)) await this.#watch(runId);
   }
 
   async #interrupt(): Promise<void> {
@@ -530,89 +498,6 @@ export class User implements SimulatedUser {
       'an interruption',
       await this.#client.post(`${this.session}/interrupt`, {}),
     );
-  }
-
-  async #read(): Promise<void> {
-    const all = [...this.acknowledged];
-    if (all.length === 0) return;
-    const runId = this.#random.is(0.5) ? (this.#recent.at(-1) ?? all[0]!) : this.#random.pick(all);
-    await this.#readRun(runId);
-  }
-
-  /** Resolves with the status of a run; undefined when it is not known. A run that is stale is cancelled. */
-  async #readRun(runId: string): Promise<RunStatus | undefined> {
-    const fromMs = this.#world.nowMs;
-    const answer = await this.#client.get(`/api/v3/runs/${runId}`);
-    if (!isAnswer(answer) || !this.acknowledged.has(runId)) return undefined;
-    if (answer.status !== 200) {
-      this.#complaints.complain(`the acknowledged run ${runId}`, answer);
-      return undefined;
-    }
-    const status = this.#noteRead(runId, answer, { from: fromMs, to: this.#world.nowMs });
-    if (answer.json.stale === true) await this.#endStale(runId);
-    return status;
-  }
-
-  /** Notes an answer that has a run, and returns the status of the run. */
-  #noteRead(runId: string, { json }: Answer, span: Span): RunStatus {
-    const status = json.status as RunStatus;
-    this.#ledger.history.push({ kind: 'run-read', runId, status, isStale: json.stale === true, ...span });
-    return status;
-  }
-
-  /** A stale run cannot be deleted before it is cancelled. */
-  async #endStale(runId: string): Promise<void> {
-    if (this.#random.is(0.2)) {
-      const deletion = await this.#client.ask('DELETE', `/api/v3/runs/${runId}`);
-      if (!isAnswer(deletion) || deletion.status < 300) {
-        if (isAnswer(deletion) && !this.#ledger.isCancelled(runId))
-          this.#complaints.complain(`the deletion of the stale run ${runId}`, deletion);
-        this.acknowledged.delete(runId);
-        this.#ledger.forget(runId);
-      }
-    }
-    if (this.#random.is(0.5)) await this.#cancel(runId);
-  }
-
-  /** Looks at the first page of the session's runs: at most one of them is running. */
-  async #list(): Promise<void> {
-    const fromMs = this.#world.nowMs;
-    const answer = await this.#client.get(`${this.session}/executions`, 'limit=20');
-    if (!isAnswer(answer) || answer.status !== 200) return;
-    const items = answer.json.items as { id: string; status: RunStatus; stale?: boolean }[];
-    const span = { from: fromMs, to: this.#world.nowMs };
-    for (const { id: runId, status, stale } of items)
-      this.#ledger.history.push({ kind: 'run-read', runId, status, isStale: stale === true, ...span });
-    const running = items.filter(({ status, stale }) => status === 'running' && stale !== true);
-    if (running.length > 1)
-      this.#complaints.complain('the list of runs, of which several are running,', answer);
-  }
-
-  /** Deletes a run that has no key and whose end nobody waits for. */
-  async #deleteRun(): Promise<void> {
-    const runId = this.#recent[0];
-    if (runId === undefined || this.#ledger.history.some((entry) => isAbout(entry, runId))) return;
-    this.acknowledged.delete(runId);
-    this.#recent = this.#recent.filter((id) => id !== runId);
-    const answer = await this.#client.ask('DELETE', `/api/v3/runs/${runId}`);
-    if (isAnswer(answer) && answer.status === 409) this.acknowledged.add(runId);
-    this.#complaints.requireSound('the deletion of a run', answer);
-  }
-
-  /** Deletes a run that does not end by itself, which is refused while it runs. */
-  async #deleteRunning(): Promise<void> {
-    const body = { type: 'cells', cells: [{ cellId: SENT_CELLS[0], code: HANG }] };
-    const answer = await this.#client.post(`${this.session}/executions`, body);
-    if (!isAnswer(answer) || answer.status !== 202) return;
-    const runId = String(answer.json.runId);
-    const path = `/api/v3/runs/${runId}`;
-    const cancels = this.#random.is(0.3);
-    this.#ledger.noteCancel(runId);
-    if (cancels) void this.#client.post(`${path}/cancel`, {});
-    const deletion = await this.#client.ask('DELETE', path);
-    this.#complaints.requireSound('the deletion of a running run', deletion);
-    if (isAnswer(deletion) && deletion.status < 300) this.#ledger.forget(runId);
-    else if (!cancels) await this.#client.post(`${path}/cancel`, {});
   }
 
   // ── Edits ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -659,10 +544,4 @@ export class User implements SimulatedUser {
 /** Returns whether a session is open, by the answer to a request that reads it. */
 function stateOf({ status, json }: Answer): 'open' | 'closed' {
   return status === 200 && json.status !== 'closed' ? 'open' : 'closed';
-}
-
-function isAbout(entry: object, runId: string): boolean {
-  return (
-    'answer' in entry && typeof entry.answer === 'object' && JSON.stringify(entry.answer).includes(runId)
-  );
 }
