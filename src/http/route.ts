@@ -18,7 +18,7 @@ export const PAGE_COOKIE = 'troupe-page';
 /** The body limit of routes that set none of their own. */
 export const DEFAULT_BODY_LIMIT_BYTES = 1024 * 1024;
 
-/** Who may call a route. `token`: every holder of a valid access token, in any workspace. */
+/** The callers that a route accepts. `token`: every holder of a valid access token, in any workspace. */
 export type RouteAccess = 'public' | 'token' | { readonly action: string };
 
 /** A request as its handler sees it. All parts are copies, so the request outlives its connection. */

@@ -1,6 +1,6 @@
 /**
- * The kernel host from a worker's view. The host is a process of the primary, which passes on orders and reports. A run of the
- * host ends for this worker when the process ends, or when the worker releases the host.
+ * The kernel host as a worker reaches it. The host is a child of the primary, which passes on orders and reports. For this worker the
+ * host has ended when its process has ended, or when the worker has released it.
  */
 import { KernelHostError } from '#src/confined/processes/host/host-error.ts';
 import type {

@@ -89,7 +89,7 @@ function folded(line: string): string {
 
 /**
  * Makes the output of a program safe, piece by piece. A sequence or a line end that is split between two pieces is joined. A
- * single carriage return, with which a progress bar begins its line again, is written as `restart`.
+ * single carriage return is written as `restart`: progress bars use it to begin their line again.
  */
 export class TerminalText {
   readonly #restart: string;

@@ -209,7 +209,7 @@ interface EndingRequest extends Pick<AnyRouteRequest, 'remoteAddress' | 'request
 }
 
 /**
- * Returns the address to open after signing in. Whatever the link names, this is always a page of this server.
+ * Returns the address to open after signing in. The result is a page of this server, also for a link that names another one.
  */
 function destinationOf(to: string, base: string): string {
   const home = `${base}/`;

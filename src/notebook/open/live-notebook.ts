@@ -318,8 +318,8 @@ export class LiveNotebook {
   }
 
   /**
-   * Notes values of UI elements that no page has set, which the kernel gets now. Returns a function that restores the previous
-   * values of the elements that refused their new value. The function changes no value that was set in the meantime.
+   * Notes new values of UI elements when the kernel gets them from somebody other than a page. Returns a function: it gives elements that
+   * have refused their new value the previous one again, unless another value was set in the meantime.
    */
   setUiValues(values: Readonly<Record<string, unknown>>): (refused: readonly string[]) => void {
     const before = new Map(Object.keys(values).map((id) => [id, this.uiValues.get(id)]));

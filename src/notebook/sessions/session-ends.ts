@@ -34,8 +34,8 @@ export class SessionEnds {
   }
 
   /**
-   * Records that a session was last used at `usedMs`, in milliseconds since 1970, and sets its next check. `isExact` says that
-   * the session cannot be used again without coming back into memory.
+   * Records that a session was last used at `usedMs`, in milliseconds since 1970, and sets its next check. `isExact`: this
+   * use is the last one until the session comes back into memory.
    */
   used(session: ActorId, usedMs: number, isExact: boolean): void {
     const end = this.of(session);

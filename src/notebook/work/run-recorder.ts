@@ -204,8 +204,8 @@ export class RunRecorder {
   }
 
   /**
-   * Returns the cells of this run: first the cells that ran, in their order, then the other requested cells. With every command
-   * the kernel also plans all cells with a structural error. These cells belong to the run only if they were requested.
+   * Returns the cells of this run: first the cells that ran, in their order, then the other requested cells. A cell with a
+   * structural error belongs to the run only if it was requested, because the kernel plans such cells with every command.
    */
   #touched(view: NotebookView): string[] {
     const planned = [...this.#planned].filter((id) => view.get(id)?.structural.length === 0);

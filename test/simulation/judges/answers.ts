@@ -1,6 +1,6 @@
 /**
- * The texts of answers: no text in a conversation, and no text that a subscriber puts together from pieces, is anything but a beginning of
- * what the model says to its prompt, however often the model was asked.
+ * The texts of answers. A text in a conversation, or one that a subscriber has joined from pieces, must be a beginning of the model's
+ * answer to its prompt, however often the model was asked.
  */
 import { answerTo, promptIn } from '../users/prompt-text.ts';
 import type { World } from '../world/world.ts';
@@ -30,7 +30,7 @@ export interface AnswerEvent {
 export class AnswerJudge {
   readonly #world: World;
   readonly #reader: string;
-  /** What the model says in answer to the prompt of a run. */
+  /** The answer of the model to the prompt of a run. */
   readonly #answers = new Map<string, string>();
   /** The texts so far, by the ids of entries. */
   readonly #texts = new Map<string, string>();

@@ -33,7 +33,7 @@ interface CellRun {
   readonly waiting: string[];
   current: string | undefined;
   steps: Step[];
-  /** What its cells have printed. */
+  /** The text that its cells have printed. */
   readonly printed: string[];
   isInterrupted: boolean;
   /** It catches all interrupts. */

@@ -168,8 +168,8 @@ export function syncContextOf(
 }
 
 /**
- * Returns the id of a notebook that is named by its id or by its file. The file need not exist. With `pushes`, a file without a
- * notebook becomes one. Throws `CommandFailure` when there is no notebook, or several have the title.
+ * Returns the id of a notebook that is named by its id or by its file. The file need not exist. With `pushes`, a file that
+ * has no notebook yet is made into one. Throws `CommandFailure` when there is no notebook, or several have the title.
  */
 export async function idOfNotebook(
   context: SyncContext,

@@ -53,7 +53,7 @@ export async function signInOptions(): Promise<SignInOptions> {
 }
 
 /**
- * Returns the address to open after signing in. Whatever the link names, this is always an address of this server.
+ * Returns the address to open after signing in. The result is an address of this server, also for a link that names another one.
  */
 export function destination(): string {
   const home = `${BASE_URL}/`;
