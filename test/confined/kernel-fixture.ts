@@ -7,7 +7,7 @@ import { KernelHost } from '#src/confined/processes/host/kernel-host.ts';
 import type { KernelHostOptions } from '#src/confined/processes/host/kernel-host-options.ts';
 import type { HostHello } from '#src/confined/processes/host/zygote-process.ts';
 import type { Kernel, KernelLaunch, KernelSink } from '#src/confined/processes/kernel/kernel.ts';
-import type { BridgeDone, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
+import type { BridgeDone, CellVerdict, KernelMessage } from '#src/confined/processes/kernel/messages.ts';
 import { deferred } from '#test/support/deferred.ts';
 import { hostOfLane } from '#test/support/lane-hosts.ts';
 
@@ -50,7 +50,7 @@ export async function startTestHost(options: Partial<KernelHostOptions> = {}): P
   return { host, hello, runDir, work, [Symbol.asyncDispose]: dispose };
 }
 
-/** All results of one command. */
+/** All results of one command; `done.cells` has the state of every cell. */
 export class Outcome {
   readonly done: BridgeDone;
   readonly messages: readonly KernelMessage[];
@@ -91,6 +91,8 @@ interface Watch {
 export class TestKernel {
   readonly kernel: Kernel;
   readonly messages: KernelMessage[] = [];
+  /** The state of every cell. The end of a command has only the cells that may have changed. */
+  readonly verdicts = new Map<string, CellVerdict>();
   readonly batches: number[] = [];
   readonly exits: KernelExit[] = [];
   readonly exited: Promise<KernelExit>;
@@ -151,7 +153,7 @@ export class TestKernel {
     const seq = give();
     const done = await this.next((m) => m.op === 'bridge-done' && m.seq === seq);
     if (done.op !== 'bridge-done') throw new Error('unreachable');
-    return new Outcome(done, this.messages.slice(from));
+    return new Outcome({ ...done, cells: new Map(this.verdicts) }, this.messages.slice(from));
   }
 
   /** The next message that matches; rejects when the kernel ends first. */
@@ -172,6 +174,8 @@ export class TestKernel {
     this.batches.push(batch.length);
     for (const message of batch) {
       this.messages.push(message);
+      if (message.op === 'bridge-done')
+        for (const [cellId, verdict] of message.cells) this.verdicts.set(cellId, verdict);
       for (const watch of this.#watches.filter(({ matches }) => matches(message))) {
         this.#watches.splice(this.#watches.indexOf(watch), 1);
         watch.resolve(message);

@@ -68,16 +68,18 @@ test('a forged end of a command that is not in flight is ignored', async () => {
   kernel.kernel.kill();
 });
 
-test("a forged end of a kernel's own command deceives only its own notebook", async () => {
+test("a forged end of a kernel's own command deceives only its own notebook, until the cell runs again", async () => {
   const kernel = await openKernel(host, {
     f: FORGE,
-    g: 'forge(done(3, dict(g=["success", False, []])))\nimport time\ntime.sleep(0.05)\n1 / 0',
-    a: '1',
+    g: 'if "again" not in globals(): forge(done(3, dict(g=["success", False, []])))\nimport time\ntime.sleep(0.05)\n1 / 0',
+    a: 'again = 1',
   });
   await kernel.run(['f']);
   assert.equal((await kernel.run(['g'])).done.type, 'Forged');
-  const next = await kernel.run(['a']);
-  assert.deepEqual([next.done.seq, next.statuses.a, next.statuses.g], [4, 'success', 'exception']);
+  const other = await kernel.run(['a']);
+  assert.deepEqual([other.done.seq, other.statuses.a, other.statuses.g], [4, 'success', 'success']);
+  const next = await kernel.run(['g']);
+  assert.deepEqual([next.done.seq, next.statuses.g], [5, 'exception']);
   kernel.kernel.kill();
 });
 

@@ -13,9 +13,9 @@ after(() => host[Symbol.asyncDispose]());
 test('opening runs nothing, and reports stale cells and structural errors', async () => {
   const cells = { a: 'x = 1', b: 'y = x', c: 'd = 1', e: 'd = 2', f: 'x = = 1' };
   const kernel = new TestKernel(host, cells);
-  const { done, phases } = await kernel.ready;
+  const { phases } = await kernel.ready;
   assert.deepEqual(
-    [...done.cells].map(([cellId, { status, stale, errors }]) => [
+    [...kernel.verdicts].map(([cellId, { status, stale, errors }]) => [
       cellId,
       status,
       stale,

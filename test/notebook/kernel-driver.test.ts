@@ -92,7 +92,7 @@ test('a kernel whose message cannot be handled is killed, and the log has the re
 
 test('work waits for the edits that were made before it was accepted, and later edits wait for its end', async () => {
   const { log, sink, edit, finish, accept, endWork } = startDriver([commandOf('run')]);
-  sink().ready({ phases: { forkMs: 0, connectMs: 0, openMs: 0 }, done: done({}), pid: 1 });
+  sink().ready({ phases: { forkMs: 0, connectMs: 0, openMs: 0 }, pid: 1 });
   endWork();
   edit('a');
   edit('b'); // the kernel carries out the first edit
@@ -112,7 +112,7 @@ test('work waits for the edits that were made before it was accepted, and later 
 
 test('edits that wait for the end of work are not given to a kernel that has ended', () => {
   const { log, logged, sink, edit, finish, accept, endWork } = startDriver([commandOf('run')]);
-  sink().ready({ phases: { forkMs: 0, connectMs: 0, openMs: 0 }, done: done({}), pid: 1 });
+  sink().ready({ phases: { forkMs: 0, connectMs: 0, openMs: 0 }, pid: 1 });
   endWork();
   accept();
   finish(1);
@@ -124,7 +124,7 @@ test('edits that wait for the end of work are not given to a kernel that has end
 
 test('a cancelled run does not get edits that were made after it was accepted', async () => {
   const { actor, log, sink, edit, finish, accept, endWork } = startDriver([commandOf('run')]);
-  sink().ready({ phases: { forkMs: 0, connectMs: 0, openMs: 0 }, done: done({}), pid: 1 });
+  sink().ready({ phases: { forkMs: 0, connectMs: 0, openMs: 0 }, pid: 1 });
   endWork();
   edit('a');
   accept();
@@ -174,7 +174,6 @@ function startDriver(steps: WorkPlan['steps'], apply?: () => void) {
       return Object.keys(codes).length === 0 ? undefined : { codes, configs: {}, deleteIds: [] };
     },
     editsGiven: () => undefined,
-    takeVerdicts: () => undefined,
     kernelReady: () => undefined,
     attachKernel: note('attach'),
     detachKernel: note('detach'),

@@ -159,11 +159,10 @@ export function kernelDriver({ liveNotebooks, log }: DriverContext, ports: Kerne
           noted: (difference) => {
             if (!isReleased) live.note(difference);
           },
-          ready: ({ phases, done }) =>
+          ready: ({ phases }) =>
             orKill(() => {
               if (isReleased) return;
               faultPoint('kernel.ready');
-              live.takeVerdicts(done);
               const totalMs = roundMs(performance.now() - startedAt);
               isUp = true;
               live.kernelReady(kernel);

@@ -273,13 +273,13 @@ export class LiveNotebook {
         this.view.setWidgets(message.widgets);
         return;
       case 'bridge-done':
-        this.takeVerdicts(message);
+        this.#takeVerdicts(message);
         return;
       default:
     }
   }
 
-  takeVerdicts(done: BridgeDone): void {
+  #takeVerdicts(done: BridgeDone): void {
     const changed = this.view.applyVerdicts(done);
     this.#tellCells(changed);
     this.follower?.settled(changed);

@@ -8,6 +8,7 @@ import type {
   CellOp,
   CellOutput,
   CellStatus,
+  CellVerdict,
 } from '#src/confined/processes/kernel/messages.ts';
 import type { Cell } from '#src/contract/wire/notebook.ts';
 import type { ShownStatus } from '#src/contract/wire/session.ts';
@@ -40,6 +41,8 @@ export interface ViewCell {
   /** How the cell's last run ended; null while the cell has not run in this kernel. */
   ended: CellStatus;
   structural: readonly CellError[];
+  /** What this kernel reported last of the cell at the end of a command; null before its first report. */
+  verdict: CellVerdict | null;
   /** The code that the kernel has, if that is not the cell's present code; null otherwise. */
   kernelCode: string | null;
   /** The cell as it was saved last, which may have earlier code or options; undefined for a cell that was never saved. */
@@ -73,6 +76,11 @@ export class NotebookView {
   #order: readonly string[] | undefined;
   /** The cells with structural errors. */
   readonly #broken = new Set<ViewCell>();
+  /**
+   * The cells whose state may differ from the kernel's last verdict on them. The next end of a command settles them by that verdict,
+   * even if it brings no new one.
+   */
+  readonly #unsettled = new Set<ViewCell>();
   #variables: VariableGraph = [];
   #dependencies = this.#dependenciesBy(this.#variables);
   #codeLength = 0;
@@ -140,6 +148,7 @@ export class NotebookView {
       ran: null,
       ended: null,
       structural: [],
+      verdict: null,
       kernelCode: null,
       saved: undefined,
       isUnrunEdit: false,
@@ -162,6 +171,7 @@ export class NotebookView {
     this.#held.set(cell.console, 0);
     for (const what of ['output', 'errors']) this.#held.set(`${what} ${cellId}`, 0);
     this.#broken.delete(cell);
+    this.#unsettled.delete(cell);
     this.#forgetOrder();
     return this.#cells.delete(cellId);
   }
@@ -183,6 +193,7 @@ export class NotebookView {
   /** Gives a cell new code. `isAhead` says whether the kernel gets the code later than the view. */
   setCode(cell: ViewCell, code: string, isAhead = false): void {
     if (cell.code === code) return;
+    this.#unsettled.add(cell);
     if (isAhead) cell.kernelCode ??= cell.code;
     else cell.isUnrunEdit = false;
     this.#codeLength += code.length - cell.code.length;
@@ -196,6 +207,7 @@ export class NotebookView {
   /** Notes that the kernel runs a cell with this code, and gets the present code later. */
   codeRuns(cell: ViewCell, code: string): void {
     cell.kernelCode = code;
+    this.#unsettled.add(cell);
   }
 
   /**
@@ -205,6 +217,7 @@ export class NotebookView {
   codeDelivered(cellId: string, isOwn = false): ViewCell | undefined {
     const cell = this.#cells.get(cellId);
     if (cell === undefined || cell.kernelCode === null) return undefined;
+    this.#unsettled.add(cell);
     cell.isUnrunEdit = !isOwn && (cell.isUnrunEdit || isAheadOfKernel(cell));
     cell.kernelCode = null;
     if (cell.structural.length === 0) return undefined;
@@ -243,6 +256,7 @@ export class NotebookView {
   applyCellOp(op: CellOp): ViewCell | undefined {
     const cell = this.#cells.get(op.cellId);
     if (cell === undefined) return undefined;
+    if (op.status !== null || op.staleInputs !== null) this.#unsettled.add(cell);
     if (op.status !== null) {
       cell.activity = op.status;
       if (op.status === 'running') {
@@ -315,29 +329,38 @@ export class NotebookView {
   }
 
   /**
-   * Applies the kernel's verdict on every cell and returns the cells whose shown state has changed. The kernel does not know edits that
-   * have not reached it, so cells that used the value of an edited cell are stale, too.
+   * Applies the kernel's verdicts on cells that may have changed and returns the cells whose shown state has changed. The kernel does
+   * not know edits that have not reached it, so cells that used the value of an edited cell are stale, too.
    */
   applyVerdicts(done: BridgeDone): ViewCell[] {
-    const changed: ViewCell[] = [];
-    const edited: string[] = [];
-    for (const cell of this.#cells.values())
-      if (cell.kernelCode !== null && isAheadOfKernel(cell)) edited.push(cell.id);
-    const outdated = edited.length === 0 ? undefined : this.firstNeeded(edited);
     for (const [cellId, verdict] of done.cells) {
       const cell = this.#cells.get(cellId);
       if (cell === undefined) continue;
+      cell.verdict = verdict;
+      this.#unsettled.add(cell);
+    }
+    const edited = [...this.#unsettled].filter(isAheadOfKernel).map(({ id }) => id);
+    const outdated = edited.length === 0 ? undefined : this.firstNeeded(edited);
+    for (const cellId of outdated?.keys() ?? []) {
+      const cell = this.#cells.get(cellId);
+      if (cell !== undefined) this.#unsettled.add(cell);
+    }
+    const changed: ViewCell[] = [];
+    for (const cell of this.#unsettled) {
+      const { verdict, stale } = cell;
+      if (verdict === null) continue;
       const before = shownStatus(cell);
-      const { stale } = cell;
       cell.ended = verdict.status;
       if (cell.structural.length > 0 || verdict.errors.length > 0) this.#setErrors(cell, verdict.errors);
+      const isOutdated = outdated?.has(cell.id) === true;
       cell.stale =
         verdict.stale ||
         isNewerThanReports(cell) ||
-        outdated?.has(cellId) === true ||
+        isOutdated ||
         (isUnfinished(verdict.status) && cell.code.trim() !== '');
       if (cell.activity !== 'disabled-transitively') cell.activity = 'idle';
       if (before !== shownStatus(cell) || stale !== cell.stale) changed.push(cell);
+      if (!isOutdated && !isNewerThanReports(cell)) this.#unsettled.delete(cell);
     }
     return changed;
   }
@@ -349,9 +372,11 @@ export class NotebookView {
       cell.stale = true;
       cell.ended = null;
       cell.ran = null;
+      cell.verdict = null;
       cell.kernelCode = null;
       cell.isUnrunEdit = false;
     }
+    this.#unsettled.clear();
     this.setVariables([]);
   }
 

@@ -209,6 +209,7 @@ class Kernel:
         self.host, self.id, self.frames = host, id, frames
         self.seq = 0
         self.codes = {}
+        self.verdicts = {}  # the state of every cell: an answer has only the cells that may have changed
         self.ready = frames.read()
         if self.ready is None:
             raise KernelLost([])
@@ -231,8 +232,9 @@ class Kernel:
             if message is None:
                 raise KernelLost(messages)
             messages.append(message)
+            self.verdicts.update(message["cells"] if message["op"] == "bridge-done" else {})
             if message["op"] == "bridge-done" and message["seq"] == seq:
-                return Outcome(message, messages)
+                return Outcome({**message, "cells": dict(self.verdicts)}, messages)
 
     def command(self, type, **fields):
         return self.finish(self.start(type, **fields))
@@ -245,6 +247,7 @@ class Kernel:
             if message is None:
                 raise KernelLost(messages)
             messages.append(message)
+            self.verdicts.update(message["cells"] if message["op"] == "bridge-done" else {})
         return messages
 
     def open(self, cells, ui_values=None):

@@ -37,6 +37,10 @@ def judged_anew(graph, codes):
     return judged(graph, codes)
 
 
+def setUpModule():
+    judge.install()
+
+
 class Judging(unittest.TestCase):
     def test_an_answer_does_not_depend_on_earlier_questions(self):
         for edits in itertools.permutations(EDITS, 3):
@@ -50,6 +54,22 @@ class Judging(unittest.TestCase):
         self.assertEqual(judge.judge(graph_of(CELLS), {"a": "x = z"}, ["a"]).keys(), CELLS.keys())
         fewer = {"a": "x = 1", "b": "y = x"}
         self.assertEqual(judge.judge(graph_of(fewer), {"a": "x = z"}, ["a"]), {})
+
+    def test_an_answer_follows_every_change_of_the_notebook(self):
+        changes = ({"a": "x = z"}, {"a": None}, {"d": "x = 5"}, {"b": "y = 1"}, {"c": "y = 2"}, {"d": None}, {"b": "y = x"})
+        for order in itertools.permutations(changes, 3):
+            graph = graph_of(CELLS)
+            judge._imagined = judge.Imagined()
+            for change in order:
+                for id, code in change.items():
+                    if id in graph.cells:
+                        graph.delete_cell(id)
+                    if code is not None:
+                        graph.register_cell(id, compile_cell(code, cell_id=id))
+                followed, found = judge._imagined, [judged(graph, codes) for codes in EDITS]
+                self.assertEqual(found, [judged_anew(graph, codes) for codes in EDITS], order)
+                graph.topology._changed = followed._changed  # the graph of another question had followed the notebook meanwhile
+                judge._imagined = followed
 
     def test_cells_of_the_notebook_keep_their_state(self):
         graph = graph_of(CELLS)

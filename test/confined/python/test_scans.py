@@ -8,8 +8,10 @@ import support  # noqa: F401  isort: skip  puts the host on sys.path
 from marimo._ast.cell import CellConfig, CellImpl
 from marimo._ast.compiler import compile_cell
 from marimo._runtime.dataflow import edges
+from marimo._runtime.dataflow.definitions import DefinitionRegistry
 from marimo._runtime.dataflow.graph import DirectedGraph
 from marimo._runtime.dataflow.topology import MutableGraphTopology
+from marimo._runtime.packages.module_registry import ModuleRegistry
 
 from kernel import graph_scans
 
@@ -30,6 +32,8 @@ class Scans(unittest.TestCase):
         cls.namespaces, cls.is_disabled = CellImpl.imported_namespaces.fget, DirectedGraph.is_disabled
         cls.ancestors, cls.descendants = MutableGraphTopology.ancestors, MutableGraphTopology.descendants
         cls.referring_cells = staticmethod(edges.get_referring_cells)
+        cls.multiply_defined = staticmethod(DefinitionRegistry.get_multiply_defined)
+        cls.modules = staticmethod(ModuleRegistry.modules)
         graph_scans.install()
 
     def test_imported_namespaces_are_found_for_every_kind_of_import(self):
@@ -88,6 +92,21 @@ class Scans(unittest.TestCase):
                     for language in ("python", "sql"):
                         found = graph.get_referring_cells(name, language)
                         self.assertEqual(found, type(self).referring_cells(name, language, graph.topology), (order, name))
+
+    def test_names_of_several_cells_and_imported_modules_are_found_after_every_change(self):
+        codes = ("x = 1", "x = y = 2", "import a, b", "import a as x; y = 3", "_df = mo.sql(f'CREATE TABLE s.x (i int)')", "y = 1")
+        for order in itertools.permutations(range(len(codes)), 4):
+            graph = DirectedGraph()
+            registry = ModuleRegistry(graph)
+            for step in (*order, *order):
+                id = str(step)
+                if id in graph.cells:
+                    graph.delete_cell(id)
+                else:
+                    graph.register_cell(id, compile_cell(codes[step], cell_id=id))
+                names = graph.get_multiply_defined_conflicts()
+                self.assertEqual(names, type(self).multiply_defined(graph.definition_registry), order)
+                self.assertEqual(registry.modules(), type(self).modules(registry), order)
 
 
 if __name__ == "__main__":

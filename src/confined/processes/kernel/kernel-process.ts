@@ -34,7 +34,7 @@ import {
   toMarimoConfigs,
 } from './kernel-commands.ts';
 import { decodeMessage, mayTakeLong } from './message-decoders.ts';
-import type { BridgeDone, KernelMessage } from './messages.ts';
+import type { KernelMessage } from './messages.ts';
 
 /** The metrics of kernels. */
 export type KernelMetrics = Pick<ServerMetrics, 'kernelStarts' | 'kernelStartDuration' | 'kernelEnds'>;
@@ -84,7 +84,7 @@ export class KernelProcess implements Kernel {
   #isPaused = false;
   #pid: number | null = null;
   #node: string | null = null;
-  #opened: BridgeDone | null = null;
+  #isOpened = false;
   #asked: EndFacts['asked'] = null;
   #refusal: EndFacts['refusal'] = null;
 
@@ -281,9 +281,9 @@ export class KernelProcess implements Kernel {
       // A report about a seq that is not in flight is forged, or is the late end of a command whose
       // end was reported before.
       if (message.seq !== null && !isOurs) return;
-      if (isOurs && this.#opened === null) {
+      if (isOurs && !this.#isOpened) {
         this.#mark('openedAt');
-        this.#opened = message;
+        this.#isOpened = true;
       }
       if (isOurs) {
         this.#calls.widen(false);
@@ -302,7 +302,7 @@ export class KernelProcess implements Kernel {
 
   /** Becomes `up` once the notebook is open and the host has reported the pid, in either order. */
   #becomeUp(): void {
-    if (this.#state !== 'opening' || this.#opened === null || this.#pid === null) return;
+    if (this.#state !== 'opening' || !this.#isOpened || this.#pid === null) return;
     const { startedAt, admittedAt, readyAt, openedAt } = this.#times;
     this.#state = 'up';
     if (this.#isPaused) this.#child.pause();
@@ -317,7 +317,7 @@ export class KernelProcess implements Kernel {
     this.#port.up?.();
     this.#port.metrics?.kernelStartDuration.of().observe(durationMs / 1000);
     try {
-      this.#sink.ready({ phases, done: this.#opened, pid: this.#pid });
+      this.#sink.ready({ phases, pid: this.#pid });
     } catch (error) {
       this.#contain(error);
     }

@@ -1,5 +1,5 @@
 import type { KernelExit } from '../exit-classification.ts';
-import type { BridgeDone, CellOutput, KernelCellConfig, KernelMessage } from './messages.ts';
+import type { CellOutput, KernelCellConfig, KernelMessage } from './messages.ts';
 
 /** A notebook as one new kernel is to open it. */
 export interface KernelLaunch {
@@ -67,7 +67,7 @@ export interface KernelSink {
   /** Called for each difference between this kernel and the requirements of its notebook, before the process is forked. */
   noted?(difference: string): void;
   /** Called at most once, after the messages of the opening: the notebook is open, nothing has run. */
-  ready(info: { readonly phases: LaunchPhases; readonly done: BridgeDone; readonly pid: number }): void;
+  ready(info: { readonly phases: LaunchPhases; readonly pid: number }): void;
   /**
    * Prepares the slow parts of a large message, whose JSON is unchecked, in steps of up to a millisecond. The result is
    * disposed of after the call of `messages`.

@@ -63,7 +63,7 @@ export interface Execution {
   readonly phase: 'planned' | 'running' | 'completed';
 }
 
-/** The whole variable graph, which replaces the earlier graph. */
+/** The whole variable graph, which replaces the earlier graph. The kernel sends it when it has changed. */
 export interface Variables {
   readonly op: 'variables';
   readonly variables: readonly {
@@ -145,8 +145,8 @@ export interface ElementFailure {
 }
 
 /**
- * The exact state of every cell after one command. `seq` is null for a command that came from the
- * kernel itself.
+ * The exact state, after one command, of every cell that may have changed since the last report; the first report has all cells.
+ * `seq` is null for a command that came from the kernel itself.
  */
 export interface BridgeDone {
   readonly op: 'bridge-done';

@@ -2,7 +2,8 @@
 compatibility.py names.
 
 - An open runs nothing, and still registers all cells: structural errors and variables are known before anything runs.
-- Each command is answered by `bridge-done` with its seq and the exact state of every cell, after any failure. A
+- Each command is answered by `bridge-done` with its seq and the exact state of every cell that may have changed, after any
+  failure, see verdicts.py. A
   command without an answer is answered with an error once this kernel has had nothing to do for 30 seconds.
 - Edits without a run make cells and their dependents stale. For the changes to runs, see runs.py.
 - `"judge": [cell ids]` on edit-cells: nothing is edited. `bridge-judged` reports the errors that those cells would
@@ -34,10 +35,9 @@ from marimo._runtime.runtime import Kernel
 from marimo._runtime.utils import set_ui_element_request_manager
 
 from frames import CALL, COMPLETION, CONTROL, FOLLOW, INTERRUPT, UI
-from kernel import console, copies, element_files, elements, runs
+from kernel import console, copies, element_files, elements, judge, runs, variables, verdicts
 from kernel.calls import Calls
 from kernel.control_queue import ControlQueue
-from kernel.judge import judge
 from kernel.kernel_state import STATE, Asked
 from kernel.outbox import MessageTooLarge
 from kernel.page_state import MAX_SAVED_BYTES
@@ -91,15 +91,18 @@ def fill_queues(queues, frames, calls):
 
 def answer(asked, token, kind, error, interrupted, cells, unknown=None, failures=None):
     """
-    Sends the end of a command. `cells` are verdicts, see find_verdicts. `unknown` are the elements of the command
-    that do not exist. `failures` has the reasons of the elements that failed, by id.
+    Sends the end of a command, and returns whether all of `cells` were sent. `cells` are verdicts, see verdicts.py.
+    `unknown` are the elements of the command that do not exist. `failures` has the reasons of the elements that failed,
+    by id.
     """
     done = {"seq": asked.seq, "token": token, "type": kind, "interrupted": interrupted}
     done["error"] = error and error[:MAX_ERROR_CHARS]
     of_elements = {name: found for name, found in (("unknown", unknown), ("failures", failures)) if found}
-    if not _say_of_cells("cells", cells, op="bridge-done", **done, **of_elements):
+    sent = _say_of_cells("cells", cells, op="bridge-done", **done, **of_elements)
+    if sent is None:
         STATE.outbox.say(op="bridge-done", cells={}, **{**done, "token": None})
     STATE.unanswered.discard(asked.seq)
+    return sent is not None and len(sent) == len(cells)
 
 
 def answer_silence():
@@ -113,17 +116,18 @@ def answer_silence():
 
 
 def _say_of_cells(member, by_cell, **message):
-    """Sends a message with one entry for each cell, and returns whether it was sent. If it would be larger than the server
+    """Sends a message with one entry for each cell, and returns the entries; None if it was not sent. If it would be larger than the server
     takes, the errors in it are shortened: when a thousand cells define one variable, the error of each cell names all
     others. If that is not enough, because notebook code has made more cells than a notebook may have, the message has no
     entries. It is not sent if its other members are too large."""
     for shorten in (None, _shorten, lambda _: {}):
         try:
-            STATE.outbox.say(**message, **{member: shorten(by_cell) if shorten else by_cell})
-            return True
+            entries = shorten(by_cell) if shorten else by_cell
+            STATE.outbox.say(**message, **{member: entries})
+            return entries
         except MessageTooLarge:
             continue
-    return False
+    return None
 
 
 def _shorten(value):
@@ -142,6 +146,9 @@ def install():
     merge = set_ui_element_request_manager.merge_batchable_commands
     set_ui_element_request_manager.merge_batchable_commands = _merge_own_commands(merge)
     runs.install()
+    judge.install()
+    variables.install()
+    verdicts.install()
     elements.install()
     element_files.install()
     # A forked child of a cell would inherit a handler, and lose a signal that arrives before its first step.
@@ -180,7 +187,7 @@ def _handle_message(handle):
             self.reactive_execution_mode = "autorun"
         try:
             if asked.judge is not None:
-                _say_of_cells("errors", judge(self.graph, request.codes, asked.judge), op="bridge-judged")
+                _say_of_cells("errors", judge.judge(self.graph, request.codes, asked.judge), op="bridge-judged")
                 return
             os.environ.update(asked.environment)
             unknown = _find_unknown(request)
@@ -190,7 +197,7 @@ def _handle_message(handle):
             await handle(self, request)
             if isinstance(request, (commands.CreateNotebookCommand, commands.EditCellsCommand)):
                 _register_pending(self)
-            _mark_unrun_stale(self)
+            STATE.verdicts.mark_unrun_stale(self)
         except BaseException as failure:
             error = repr(failure)
             STATE.interrupted |= isinstance(failure, KeyboardInterrupt)
@@ -205,7 +212,14 @@ def _handle_message(handle):
                 if not isinstance(request, commands.ModelCommand):
                     _save_widgets()
             failures = elements.take_failures() if outermost else None
-            answer(asked, token, type(request).__name__, error, STATE.interrupted, find_verdicts(self), unknown, failures)
+            is_awaited = asked.seq is None or asked.seq in STATE.unanswered  # the server drops a second answer
+            cells, is_known = STATE.verdicts.take(self), False
+            try:
+                kind = type(request).__name__
+                is_known = answer(asked, token, kind, error, STATE.interrupted, cells, unknown, failures) and is_awaited
+            finally:
+                if not is_known:
+                    STATE.verdicts.give_back()
             if outermost:
                 STATE.outbox.release()
 
@@ -279,28 +293,10 @@ def _register_pending(kernel):
             kernel.mutate_graph(pending, [], cells_starting_stale={request.cell_id for request in pending})
 
 
-def _mark_unrun_stale(kernel):
-    """
-    Marks as stale the cells that have not run. marimo leaves a cell fresh if code mode created it without a run, or
-    if it was interrupted before its first line.
-    """
-    cells, children = kernel.graph.cells, kernel.graph.children
-
-    def is_fresh(cell_id):
-        return not (cells[cell_id].stale and all(cells[child].stale for child in children[cell_id]))
-
-    unrun = [
-        i
-        for i, cell in cells.items()
-        if cell.run_result_status is None and i not in kernel.errors and cell.code.strip()
-    ]
-    if wrong := set(filter(is_fresh, unrun)):
-        # this marks all dependents, too: otherwise cells in the middle of a chain would be missed
-        kernel.graph.set_stale(wrong, prune_imports=True)
-
-
 def _mutate_graph(mutate):
     def mutate_graph(self, execution_requests, deletion_requests, cells_starting_stale=None):
+        if not get_context().is_embedded():
+            variables.follow(self.graph)
         result = mutate(self, execution_requests, deletion_requests, cells_starting_stale)
         for request in (*execution_requests, *deletion_requests):
             STATE.unparsable.pop(request.cell_id, None)
@@ -316,19 +312,6 @@ def _close_log_files():
         for handler in [handler for handler in logger.handlers if isinstance(handler, logging.FileHandler)]:
             logger.removeHandler(handler)
             handler.close()
-
-
-def find_verdicts(kernel):
-    """Returns for each cell [status of its last run (None: never ran), stale, structural errors that forbid running it]."""
-
-    def status(cell_id, cell):
-        stopped = cell.run_result_status == "exception" and cell_id in STATE.stopped
-        return "stopped" if stopped else cell.run_result_status
-
-    cells = {cell_id: [status(cell_id, cell), cell.stale, []] for cell_id, cell in kernel.graph.cells.items()}
-    for cell_id, errors in {**kernel.errors, **STATE.unparsable}.items():
-        cells.setdefault(cell_id, [None, False, []])[2] = msgspec.to_builtins(list(errors))
-    return cells
 
 
 class NoAnswers:

@@ -6,6 +6,7 @@ import msgspec
 from marimo._ast.cell import CellConfig, CellOutput, CellStaleState, RunResultStatus, RuntimeState
 from marimo._lint.validate_graph import check_for_errors
 from marimo._runtime.dataflow import DirectedGraph
+from marimo._runtime.dataflow.topology import MutableGraphTopology
 
 from kernel.compiling import compile_cell
 
@@ -19,12 +20,14 @@ STATES = {
 
 
 class Imagined:
-    """A graph that has the code of the last question. The next question changes only the cells whose code differs, because
+    """A graph that has the code of the last question. The next question changes only the cells that have other code in it, because
     making the graph of a large notebook takes long."""
 
     def __init__(self):
         self.graph = DirectedGraph()
-        self.codes = {}
+        self._followed = None
+        self._changed = {}  # its keys are the cells that have come or gone in the followed graph since the last question
+        self._overridden = {}  # code by cell, of the last question
 
     def follow(self, graph, codes):
         """Gives the graph the cells of `graph`, with the code in `codes` instead of their own. Does not change `graph`."""
@@ -35,17 +38,39 @@ class Imagined:
             raise
 
     def _follow(self, graph, codes):
-        wanted = {cell_id: cell.code for cell_id, cell in graph.cells.items()} | codes
-        changed = [cell_id for cell_id, code in wanted.items() if self.codes.get(cell_id) != code]
-        for cell_id in [*changed, *(self.codes.keys() - wanted.keys())]:
-            self.codes.pop(cell_id, None)
-            if cell_id in self.graph.cells:
-                self.graph.delete_cell(cell_id)
-        for cell_id in changed:
-            if cell := _imagine(cell_id, wanted[cell_id], graph):
+        if self._followed is not graph:
+            self.__init__()
+            self._followed, self._changed = graph, dict.fromkeys(graph.cells)
+            graph.topology._changed = self._changed
+        wanted = {}
+        for cell_id in [*self._changed, *self._overridden, *codes]:
+            present, imagined = graph.cells.get(cell_id), self.graph.cells.get(cell_id)
+            code = codes.get(cell_id, present and present.code)
+            if imagined is None or imagined.code != code:
+                wanted[cell_id] = code
+        for cell_id in wanted.keys() & self.graph.cells.keys():
+            self.graph.delete_cell(cell_id)
+        for cell_id, code in wanted.items():
+            if code is not None and (cell := _imagine(cell_id, code, graph)):
                 self.graph.register_cell(cell_id, cell)
-            self.codes[cell_id] = wanted[cell_id]
-        self.graph.topology.reorder_nodes(list(wanted))
+        self._changed.clear()
+        self._overridden = codes
+
+
+def install():
+    """Patches marimo in this process; once, in the zygote."""
+    MutableGraphTopology.add_node = _noting_change(MutableGraphTopology.add_node)
+    MutableGraphTopology.remove_node = _noting_change(MutableGraphTopology.remove_node)
+
+
+def _noting_change(change):
+    def change_and_note(self, cell_id, *cell):
+        changed = self.__dict__.get("_changed")
+        if changed is not None:
+            changed[cell_id] = None
+        change(self, cell_id, *cell)
+
+    return change_and_note
 
 
 def _imagine(cell_id, code, graph):

@@ -38,6 +38,7 @@ class State:
         self.shown = None  # (data, value) of the latest formatting, until it is sent
         self.shown_unrun = set()  # cells of the run under way that are shown although they did not run
         self.scratch_names = ScratchNames()
+        self.verdicts = None  # set by verdicts.py, when the zygote imports it
         self.stopped = set()  # cells whose last run ended in mo.stop(), an "exception" to marimo
 
     def take_shown(self, data):
