@@ -55,7 +55,7 @@ for (const [code, expected] of [
   });
 }
 
-test('everything that a kernel sent before its end arrives, however slowly the server takes it', async () => {
+test('everything that a kernel sent before its end arrives, even at a slow server', async () => {
   const code =
     'import os, sys\nfor n in range(10):\n    print("x" * 9999)\n    sys.stdout._stream.flush_console()\nos._exit(3)';
   const kernel = await openKernel(host, { a: code });

@@ -45,7 +45,7 @@ for (const [name, code, reason] of [
   });
 }
 
-test('a frame that announces a great length, byte by byte, waits for its end and harms nobody', async () => {
+test('a frame that announces a great length and comes byte by byte harms no other session', async () => {
   const guilty = await openKernel(host, {
     f: FORGE,
     g: 'forge(struct.pack("<IB", 60 * 2**20, 0))\nfor _ in range(2000): forge(b"x")\nos._exit(4)',
@@ -83,7 +83,7 @@ test("a forged end of a kernel's own command deceives only its own notebook, unt
   kernel.kernel.kill();
 });
 
-test('a kernel that closes its socket is gone, though its process still runs', async () => {
+test('a kernel that closes its socket counts as ended, though its process still runs', async () => {
   const kernel = await openKernel(host, {
     f: FORGE,
     g: 'kernel_socket.shutdown(socket.SHUT_RDWR)\nimport time\ntime.sleep(600)',
