@@ -13,15 +13,15 @@
  * A1 `run` is set exactly in `open.busy`.
  *    — "an agent session is resident and has a run exactly while it is busy"
  * A2 An accepted run is ended exactly once, through `endRun`; only a crash of the server leaves it open.
- *    — "a prompt that needs tools thinks and acts in turns, and its run is ended once"
+ *    — "a prompt with tools alternates between thinking and acting, and its run is ended once"
  * A3 The model is asked only inside `thinking`, tools run only inside `acting`: leaving the state aborts them.
- *    — "tools that do not stop are abandoned after the grace"
+ *    — "tools that do not stop are abandoned after the grace period"
  * A4 A prompt is never replayed: one that a dead server left is forgotten, its run stays stale.
- *    — "an agent session stored in open.busy.thinking comes back idle, and nothing of its prompt is ended or done again"
+ *    — "an agent session stored in open.busy.thinking comes back idle, and its prompt is neither ended nor carried out again"
  * A5 A prompt whose deadline has passed is stopped as a cancel stops it, and has failed.
  *    — "a prompt that reaches the deadline of its request while tools run first stops them, and a later cancel changes nothing"
  * A6 Closed stays closed until `open`: a conversation's id is saved, so it can be opened again.
- *    — "an agent session in closed takes, refuses or ignores every event as its row says"
+ *    — "an agent session in closed takes, refuses or ignores every event as the row of the table says"
  *
  * Stored: value and context. A stored `busy` claims work that died with the server: `restored` makes it `ready`.
  */

@@ -8,7 +8,7 @@
  * E1 `notebookSessionId` is set exactly in `open.occupied`.
  *    — "a notebook is attached exactly while the environment is occupied"
  * E2 It closes only when nothing is attached.
- *    — "attaching an agent again has no effect, and detaching it lets the environment close"
+ *    — "attaching an agent again has no effect, and an environment can close after its agent is detached"
  *
  * Stored: all of it. Nothing in it depends on the process, so a restored environment is unchanged.
  */

@@ -18,15 +18,15 @@
  * S3 Accepted work is ended exactly once, through `endWork`; only a crash of the server leaves it open.
  *    — "every way out of busy ends the work exactly once, with the right result"
  * S4 Closed stays closed until `open`: a session's id is its notebook's, so it can be opened again.
- *    — "a session in closed takes, refuses or ignores every event as its row says"
+ *    — "a session in closed takes, refuses or ignores every event as the row of the table says"
  * S5 A kernel that is being killed gets no more work: `killing` is left by its exit, never by its last message.
  *    — "a kernel that answers after the order to kill it gets no more work"
  * S6 Once `closing`, a session closes, even if its kernel fails to end.
- *    — "a session that gets `close` closes even when the order to its kernel fails"
+ *    — "a session that gets `close` closes even when stopping its kernel fails"
  * S7 `starting` and `restoring` are `forking`, or `installing` packages, which may take longer than a fork.
  *    — "installDeadline leads from live.starting.installing to failed.resting after 1200000 ms and not before"
  * S8 Work with a deadline that has passed is stopped as a cancel stops it, and then has failed instead of being cancelled.
- *    — "work that reaches its deadline is interrupted like cancelled work, but has failed"
+ *    — "work that reaches its deadline is interrupted like cancelled work, but counts as failed"
  *
  * Stored: value and context, but not `busy`: a session that is busy stays stored as the `ready` that it came from. A stored `live`
  * claims a kernel that died with the server: `restored` starts another.

@@ -11,9 +11,9 @@
  * R2 `cancel` is accepted, again and again, until then.
  *    — "cancelling an active run stops its work, and can be repeated until the run has ended"
  * R3 A run that a dead server left behind is `stale`: it still reads as running, nothing will finish it but a cancel.
- *    — "only a cancel ends a run that a dead server left"
+ *    — "only a cancel ends a run that a dead server has left running"
  * R4 Only a run that has ended can be deleted.
- *    — "a run in running.active takes, refuses or ignores every event as its row says"
+ *    — "a run in running.active takes, refuses or ignores every event as the row of the table says"
  *
  * Stored: in the record of the run, whose status says its state. After a restart a run that was `running` is `stale`, whether it
  * was `active` or `cancelling`.

@@ -87,7 +87,7 @@ test('each room imports only the rooms that its line lists', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('every import that the line of a room lists is made by some file', () => {
+test('every room that the line of a room lists is imported by some file of that room', () => {
   const isMade = (from: string, to: string, ofTypes: boolean) =>
     IMPORTS.some(
       ({ file, target, typeOnly, isOurs }) =>
@@ -113,7 +113,7 @@ test('no room imports itself through other rooms, not even types', () => {
   assert.deepEqual(circular, []);
 });
 
-test('a room within a room loads only code of rooms below it', () => {
+test('a folder of a room loads only code of lower folders of the room', () => {
   const wrong = Object.entries(FLOORS).flatMap(([room, line]) => {
     const inner = line.split(' ').map((name) => `src/${room}/${name}/`);
     const floorOf = (path: string) => inner.findIndex((folder) => path.startsWith(folder));
@@ -133,7 +133,7 @@ test('code that browsers and programs of users load imports only the rooms that 
   assert.deepEqual(wrong, []);
 });
 
-test('packages and powers that belong to one place are used there only', () => {
+test('packages and abilities that belong to one place are used only in that place', () => {
   const wrong = IMPORTS.filter(({ file, target }) => RESERVED[target]?.test(file) === false);
   assert.deepEqual(
     wrong.map(({ file, target }) => `${file} → ${target}`),
@@ -141,7 +141,7 @@ test('packages and powers that belong to one place are used there only', () => {
   );
 });
 
-test('the web server is loaded by one file and checked by the doctor, and the others know only its types', () => {
+test('the web server is loaded by one file and checked by the doctor, and other files import only its types', () => {
   const importing = IMPORTS.filter(({ target, typeOnly }) => target === 'uWebSockets.js' && !typeOnly);
   assert.deepEqual([...new Set(importing.map(({ file }) => file))], ['src/http/uws.ts']); // the type of the whole module
   const loading = FILES.filter((file) => /\brequireUws\(copy\)/.test(codeOf(file)));

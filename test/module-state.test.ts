@@ -90,7 +90,7 @@ function stateIn(source: string): string[] {
   });
 }
 
-test('state of modules is listed with the reason why it is of the process', () => {
+test('each state of a module is listed with the reason why it belongs to the whole process', () => {
   const files = FOLDERS.flatMap((folder) =>
     readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts'))
@@ -103,7 +103,7 @@ test('state of modules is listed with the reason why it is of the process', () =
   assert.deepEqual(found.sort(), Object.values(OF_THE_PROCESS).flat().sort());
 });
 
-test('a variable, a collection and a member that change are found as state of a module', () => {
+test('changing variables, collections and members of a module are found as its state', () => {
   const source = `
 let count = 0;
 const names: string[] = [];

@@ -107,7 +107,7 @@ test('an answer of the responses API that breaks off after its last event is cou
   });
 });
 
-test('figures of chat completions count whether they come at the end, before a break, or with every piece', async () => {
+test('figures of chat completions count when they come at the end, before a break, or with every piece', async () => {
   const named = { ...chat({}), choices: [], usage: TOKENS };
   const whole = { ...NONE, inputTokens: 50, cachedInputTokens: 40, outputTokens: 9, reasoningTokens: 3 };
   assert.deepEqual(
@@ -123,7 +123,7 @@ test('figures of chat completions count whether they come at the end, before a b
   });
 });
 
-test('without figures, or with zeros and nonsense in their place, a call is estimated by its bytes', async () => {
+test('a call is estimated by its bytes if the provider sends no figures, zeros or nonsense', async () => {
   const expected = { ...NONE, inputTokens: ESTIMATE, outputTokens: 3, isEstimated: true };
   const call = { index: 0, id: 'c1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } };
   for (const usage of [undefined, { prompt_tokens: 0, completion_tokens: 0 }]) {

@@ -34,7 +34,7 @@ test('a history within the budget is unchanged', () => {
   assert.deepEqual(compactEntries(HISTORY, 10_000), { entries: HISTORY, outputs: 0, prompts: 0 });
 });
 
-test('the oldest outputs are left out first, and only as many as necessary', () => {
+test('the oldest outputs are left out first, and no more outputs than necessary', () => {
   const { entries, outputs, prompts } = compactEntries(HISTORY, 2_500);
   assert.deepEqual([outputs, prompts], [1, 0]);
   assert.deepEqual(shown(entries).flat(), [
@@ -48,7 +48,7 @@ test('the outputs of the last step stay, and whole prompts are left out when rem
   assert.deepEqual(shown(entries).flat(), ['two', 'call b', 'left out', 'call c', 'output']);
 });
 
-test('the present prompt stays however small the budget is, and every call keeps its result', () => {
+test('the present prompt stays even with the smallest budget, and every call keeps its result', () => {
   const { entries } = compactEntries(HISTORY, 1);
   assert.deepEqual(shown(entries).flat(), ['two', 'call b', 'left out', 'call c', 'output']);
 });

@@ -22,7 +22,7 @@ function sent(...entries: readonly StoredEntry[]) {
   });
 }
 
-test('a call without a result gets a result that says it was lost', () => {
+test('a call without a result gets a result that reports the loss', () => {
   assert.deepEqual(
     sent(
       user('a'),

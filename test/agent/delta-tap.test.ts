@@ -16,7 +16,7 @@ const chat = (delta: object, rest: object = {}) =>
   sse({ choices: [{ index: 0, delta, finish_reason: null }], ...rest });
 const chatEnd = sse({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
 
-test('pieces of text are published as they arrive, and passed on as one piece before the next event of another kind', () => {
+test('pieces of text are published as they arrive, and passed to the SDK as one piece before the next event of another kind', () => {
   const { told, tap } = tapped('openai-compatible');
   const pieces = [
     chat({ role: 'assistant', content: 'A' }),
@@ -75,7 +75,7 @@ test('the result does not depend on where the bytes are split, or on the line en
   assert.equal(out + tap.end(), chat({ content: 'Grüße 🌍' }) + chatEnd);
 });
 
-test('the pieces of each vendor are recognised', () => {
+test('pieces of text are recognised in the stream of each vendor', () => {
   const anthropic = tapped('anthropic');
   const block = (index: number, delta: object) =>
     `event: content_block_delta\n${sse({ type: 'content_block_delta', index, delta })}`;
@@ -105,7 +105,7 @@ test('the pieces of each vendor are recognised', () => {
   );
 });
 
-test('little text is held back, so that an endless answer is noticed', () => {
+test('only a little text is held back, so that an endless answer is noticed', () => {
   const { tap } = tapped('openai-compatible');
   let passed = 0;
   for (let i = 0; i < 100; i++) passed += tap.push(Buffer.from(chat({ content: 'x'.repeat(1_000) }))).length;

@@ -69,7 +69,7 @@ test('entries added while a conversation is being read are not lost', async (t) 
   assert.equal(conversations.of(SESSION).entries.length, ENTRIES + 1);
 });
 
-test('a conversation that was deleted while it was read is not in memory', async (t) => {
+test('a conversation that is deleted during its reading does not stay in memory', async (t) => {
   const { store, fresh, say } = await saved(t);
   const { id } = say('last');
   await store.durable();

@@ -85,7 +85,7 @@ test('pictures that are not sent do not cause outputs to be left out', () => {
   assert.ok(compactEntries(entries, 10_000).outputs > 0);
 });
 
-test('an output of a tool has at most ten pictures, and a note with their total number', () => {
+test('an output of a tool has at most ten pictures, and a note gives the total number of pictures', () => {
   const outcome = (count: number) => {
     const images = Array.from({ length: count }, () => ({ mimetype: 'image/png', bytes: new Uint8Array(1) }));
     const { text, images: kept = [] } = shortened({ status: 'completed', text: 'x', images });

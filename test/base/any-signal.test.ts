@@ -5,7 +5,7 @@ import { anySignal } from '#src/base/async/any-signal.ts';
 import { collectFor } from '#test/support/heap.ts';
 import { eventually } from '#test/support/processes.ts';
 
-test('a timeout within a combined signal aborts it, although nothing else refers to the timeout', async () => {
+test('a timeout aborts the combined signal that contains it, although nothing else refers to the timeout', async () => {
   const reasons: unknown[] = [];
   const listen = (signal: AbortSignal) => signal.addEventListener('abort', () => reasons.push(signal.reason));
   listen(anySignal(new AbortController().signal, AbortSignal.timeout(100)));
@@ -26,7 +26,7 @@ test('a timeout within a combined signal aborts it, although nothing else refers
   );
 });
 
-test('a combined signal aborts with the reason of the first of its signals, also when that was before', () => {
+test('a combined signal aborts with the reason of the first aborted signal, also when this signal was aborted before', () => {
   const [first, second] = [new AbortController(), new AbortController()];
   const both = anySignal(first.signal, second.signal);
   assert.equal(both.aborted, false);

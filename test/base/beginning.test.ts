@@ -84,7 +84,7 @@ async function assertClosed({ child, ready }: Started): Promise<void> {
   assert.equal((await fetch(`${url}/healthz`)).status, 200);
 }
 
-test('SIGUSR1 opens no debugger in a server and does not end it', { skip: UNSEEN }, async (t) => {
+test('SIGUSR1 opens no debugger in a server and does not end the server', { skip: UNSEEN }, async (t) => {
   const server = start(t, 'exec $SERVER');
   await server.ready;
   for (let times = 0; times < 20; times++) server.child.kill('SIGUSR1');

@@ -34,7 +34,7 @@ test('a text that was joined from many is one flat string', () => {
   assert.ok(heldMib(() => compactText(joined())) < 5);
 });
 
-test('a part of a text equals the part that cutText cuts', () => {
+test('the copied part of a text equals the part that cutText returns', () => {
   const text = 'ab😀c';
   for (let start = 0; start <= text.length; start++)
     for (let end = start; end <= text.length + 1; end++)

@@ -376,7 +376,7 @@ test('a client finds its server through the SERVICE_ variables', () => {
   );
 });
 
-test('a server has one worker on up to two processors, and one for every two processors on larger machines, at most eight', () => {
+test('a server has one worker on up to two processors, and one worker for every two processors on larger machines, at most eight', () => {
   const on = (processors: number) => automaticWorkers('linux', processors);
   assert.deepEqual([0.5, 1, 2, 3, 4, 7.5, 16, 17, 128].map(on), [1, 1, 1, 1, 2, 3, 8, 8, 8]);
   assert.equal(automaticWorkers('darwin', 16), 1);
@@ -486,7 +486,7 @@ test('the table of groups has rows of group, workspace and role', (t) => {
     assert.throws(() => roles(text), ConfigError, text.slice(0, 40));
 });
 
-test('an identity provider is reached over TLS unless it is on this machine, and its name is kept as written', (t) => {
+test('an identity provider on another machine is reached over TLS, and the name of a provider is kept as written', (t) => {
   const issuerOf = (text: string) => load(t, { TROUPE_OIDC_ISSUER: text }).config.oidcIssuer;
   for (const text of [
     'https://login.example/realms/x/',
@@ -504,7 +504,7 @@ test('an identity provider is reached over TLS unless it is on this machine, and
     assert.throws(() => issuerOf(text), ConfigError, text);
 });
 
-test('people are asked about at least every ten minutes, because sessions end after fifteen without an answer', (t) => {
+test('the provider is asked about people at least every ten minutes, because sessions end after fifteen minutes without an answer', (t) => {
   for (const seconds of ['1', '600'])
     assert.equal(load(t, { TROUPE_OIDC_CHECK_S: seconds }).config.oidcCheckS, Number(seconds));
   for (const seconds of ['0', '601'])

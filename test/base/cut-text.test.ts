@@ -27,7 +27,7 @@ test('a text is cut at every place without cutting a character in half', () => {
   }
 });
 
-test('text without pairs is cut like by slice', () => {
+test('text without surrogate pairs is cut as `slice` cuts text', () => {
   for (const [start, end] of [
     [0, 2],
     [1, 99],
@@ -67,7 +67,7 @@ const BY_COUNT =
 const ONLY_OF_TEXTS = /\.(?:substring|substr)\(/;
 const EXCUSE = /cuts no character/;
 
-test('outside of cutText no text is cut by a limit, unless a comment says why it cuts no character', () => {
+test('only cutText cuts text at a limit, unless a comment says why the cut divides no character', () => {
   const folders = ['src', 'storage', 'machines'];
   const files = folders.flatMap((folder) =>
     readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: 'utf8' })

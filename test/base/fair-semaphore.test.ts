@@ -51,7 +51,7 @@ test('keys that wait take turns, each in the order of its arrival', async () => 
   assert.deepEqual(begun, ['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
 });
 
-test('as much work of a key as the limit waits, more is refused, and other keys wait still', async () => {
+test('the waiting work of a key has a limit, further work is refused, and other keys can still wait', async () => {
   const { begun, start, end } = workshop(new FairSemaphore({ width: 1, widthOfKey: 1, queueOfKey: 2 }));
   const works = ['a1', 'a2', 'a3'].map((name) => start('a', name));
   await assert.rejects(start('a', 'a4'), { code: 'unavailable' });
@@ -64,7 +64,7 @@ test('as much work of a key as the limit waits, more is refused, and other keys 
   assert.deepEqual(begun, ['a1', 'a2', 'b1', 'a3']);
 });
 
-test('work of one key leaves places and room in the queue for other keys, and the queue is limited in all', async () => {
+test('work of one key leaves places and room in the queue for other keys, and the whole queue has a limit', async () => {
   const limits = { width: 2, widthOfKey: 1, queueOfKey: 2, queue: 3, refusal: 'Too many.' };
   const semaphore = new FairSemaphore(limits);
   const { begun, start, end } = workshop(semaphore);
@@ -89,7 +89,7 @@ test('work of one key leaves places and room in the queue for other keys, and th
   await end('a3', works[2]!);
 });
 
-test('a held place is given back once, and a key without a place may always get one', async () => {
+test('a held place is given back once, and a key without a place can always get a place', async () => {
   const semaphore = new FairSemaphore({ width: 2, widthOfKey: 2, queueOfKey: 9, alwaysOne: true });
   const places = [semaphore.tryHold('a'), semaphore.tryHold('a')];
   assert.equal(semaphore.tryHold('a'), undefined);

@@ -16,7 +16,7 @@ function watched(t: TestContext) {
   return { controller, waiting, happened: () => happened(), released };
 }
 
-test('a condition met in time resolves with true, and the watch ends', async (t) => {
+test('the wait for a condition that is met in time resolves with true, and the watch ends', async (t) => {
   const { waiting, happened, released } = watched(t);
   t.mock.timers.tick(99);
   happened();
@@ -24,14 +24,14 @@ test('a condition met in time resolves with true, and the watch ends', async (t)
   assert.ok(released());
 });
 
-test('a condition not met in time resolves with false, and the watch ends', async (t) => {
+test('the wait for a condition that is not met in time resolves with false, and the watch ends', async (t) => {
   const { waiting, released } = watched(t);
   t.mock.timers.tick(100);
   assert.equal(await waiting, false);
   assert.ok(released());
 });
 
-test('a signal ends the wait, and an aborted one prevents it', async (t) => {
+test('a signal ends the wait, and a signal that is already aborted prevents the wait', async (t) => {
   const { controller, waiting, released } = watched(t);
   controller.abort();
   assert.equal(await waiting, false);

@@ -63,7 +63,7 @@ function broken(rule: string) {
   };
 }
 
-test('a broken rule is an error with the rule and its offender, and a rule that holds costs nothing', () => {
+test('a broken rule throws an error with the rule and the object that broke it, and a rule that holds costs nothing', () => {
   invariant(true, 'A rule holds.');
   assert.throws(() => invariant(false, 'A rule holds.'), { message: 'A rule holds.' });
   assert.throws(() => invariant(false, 'A rule holds.', 'run_1'), {
@@ -106,7 +106,7 @@ test('an event with an earlier number is not put into the ring of a stream', () 
   assert.throws(() => ring.push(new Uint8Array(1), 5, 6), broken('The ids of the events of a stream grow.'));
 });
 
-test('a permit that is given back a second time, and a place, are faults', async (t) => {
+test('a permit or a place that is given back a second time is a fault', async (t) => {
   const { store } = await temporaryStore(t);
   const permits = new WorkspacePermits({
     ...{ store, kind: 'thing', limit: () => 0, workers: 2, own: 'a', livesElsewhere: () => false },
@@ -163,7 +163,7 @@ test('a conversation takes a run only while it has no run, and is busy only with
   );
 });
 
-test('a transaction that is kept after its callback writes nothing', async (t) => {
+test('a transaction that a callback keeps after its end writes nothing', async (t) => {
   const { store } = await temporaryStore(t);
   const pets = defineRecord<string>('pet', 1);
   let kept: Transaction | undefined;
@@ -201,7 +201,7 @@ test('a datasource whose connection is missing from the store is a fault', async
   assert.throws(read, broken('A datasource has a sealed connection.'));
 });
 
-test('a notebook is edited only in edit mode, and only in cells that it has', () => {
+test('a notebook is edited only in edit mode, and edits name only existing cells', () => {
   const { live } = openUnsavedNotebook({ a: '1' }, {});
   const override = () => live.override([{ cellId: 'b', code: '1' }], 'ada');
   assert.throws(override, broken('The cells of an accepted request exist.'));
@@ -210,7 +210,7 @@ test('a notebook is edited only in edit mode, and only in cells that it has', ()
   assert.throws(edit, broken('Only a session in edit mode edits its notebook.'));
 });
 
-test('a caller that breaks the rule of a part is told the rule', async () => {
+test('a caller that breaks the rule of a part gets an error with the rule', async () => {
   const sink = { ready() {}, messages() {}, exited() {} };
   const waiting = new WaitingKernel('k1', sink, () => new Promise(() => {}));
   const plainHost = new PlainHost(() => assert.fail());

@@ -35,7 +35,7 @@ function randomValue(depth: number): unknown {
   );
 }
 
-test('large JSON is parsed and written in pieces as JSON.parse and JSON.stringify do it', () => {
+test('large JSON is parsed and written in pieces with the results of JSON.parse and JSON.stringify', () => {
   for (let round = 0; round < 30; round++) {
     const value = randomValue(4);
     const text = JSON.stringify(value);
@@ -52,7 +52,7 @@ test('members that are undefined are left out of objects, and null in arrays', (
   assert.equal(write(value), JSON.stringify(value));
 });
 
-test('invalid JSON is refused wherever the mistake is', () => {
+test('invalid JSON is refused with a mistake at any place', () => {
   const long = JSON.stringify('x'.repeat(MAX_PIECE_BYTES));
   const many = Array(MAX_PIECE_BYTES).fill('1').join(',');
   const wrong = [
@@ -92,7 +92,7 @@ test('each step of a check reads a bounded part of the JSON, and limits apply to
   assert.ok(steps > 20 * 3, `${steps} steps`);
 });
 
-test('short JSON, also broken JSON, exceeds the bounds that a scan in steps finds', () => {
+test('short JSON exceeds the same bounds that a scan in steps finds, even if the JSON is broken', () => {
   const bounds = {
     maxDepth: 3,
     maxValues: 5,
@@ -142,7 +142,7 @@ test('several pieces of long work share the turns, and let other work run betwee
   await assert.rejects(inSlices(failing()), /it failed/);
 });
 
-test('long text becomes UTF-8 in pieces, wherever it is cut', async () => {
+test('long text becomes UTF-8 in pieces, cut at any place', async () => {
   for (let round = 0; round < 10; round++) {
     const text = randomText() + '😀'.repeat(140_000) + randomText();
     assert.ok((await inSlices(encodeUtf8(text))).equals(Buffer.from(text)));
@@ -155,7 +155,7 @@ test('the limit of short JSON counts its characters', () => {
   assert.equal(isShortJson(Array(20).fill(0), 100), false);
 });
 
-test('UTF-8 becomes text in steps, wherever its characters are cut', () => {
+test('UTF-8 becomes text in steps, even if a step cuts a character', () => {
   const text = `\ufeff${'aä€😀'.repeat(100_000)}`;
   const steps = decodeUtf8(Buffer.from(text));
   let count = 0;

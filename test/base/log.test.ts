@@ -29,7 +29,7 @@ test('an event is one JSON line with level, time, fields and message', () => {
   assert.deepEqual(lines(), [{ level: 'info', port: 8787, msg: 'listening\non two lines' }]);
 });
 
-test('a child log carries its fields on every line, and its own children add to them', () => {
+test('a child log writes its fields on every line, and its own children add further fields', () => {
   const { log, lines } = capture();
   const request = log.child({ requestId: 'req_1' });
   request.child({ workspaceId: 'ws_1' }).warn({ ms: 12 }, 'slow');
@@ -76,7 +76,7 @@ test('a request shows only the permitted members', () => {
   ]);
 });
 
-test('no planted secret is written, wherever it is in the fields', () => {
+test('a planted secret at any place in the fields is not written', () => {
   const { log, written } = capture('info', [new Secret(CANARY)]);
   const named = {
     authorization: `Bearer ${CANARY}`,
@@ -96,7 +96,7 @@ test('no planted secret is written, wherever it is in the fields', () => {
   for (const line of written) assert.equal(line.includes(CANARY), false, line);
 });
 
-test('credentials are removed from text even if they are not known', () => {
+test('unknown credentials are removed from text by their form', () => {
   const { log, lines } = capture();
   log.info(
     { url: 'postgres://ada:s3cret@db/x', header: 'Bearer abcdefghijkl' },

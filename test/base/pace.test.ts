@@ -23,7 +23,7 @@ test('the first of many requests is carried out at once, and the next only after
   assert.equal(counts.long, 1);
 });
 
-test('each call waits for the end of the call before', async () => {
+test('each call waits for the end of the previous call', async () => {
   let finish = () => {};
   let count = 0;
   using pace = new Pace(0, () => {
@@ -42,7 +42,7 @@ test('each call waits for the end of the call before', async () => {
   await eventually('it was done again', () => count === 2);
 });
 
-test('a hurried call skips the gap, and does nothing without a request', async () => {
+test('a hurried call skips the gap, and does nothing if no call was requested', async () => {
   let count = 0;
   using pace = new Pace(LONG_MS, () => void count++);
   pace.hurry();

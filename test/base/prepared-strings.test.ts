@@ -33,7 +33,7 @@ test('a string that was prepared is not encoded again, and its JSON is the same'
   assert.equal(textOf({ code: LONG }), json);
 });
 
-test('a string that two requests have prepared stays prepared until the second is done', async () => {
+test('a string that two requests have prepared stays prepared until the second request ends', async () => {
   const [one, other] = await Promise.all([prepareStrings([LONG]), prepareStrings([LONG, LONG])]);
   one[Symbol.dispose]();
   one[Symbol.dispose]();

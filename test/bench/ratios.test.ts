@@ -45,7 +45,7 @@ test('a ratio is the median over the rounds, relative to the better peer', () =>
   assert.equal(isMet, true);
 });
 
-test("for rates, the ratio is Troupe's rate divided by the peer's, and the share of the limit", () => {
+test("for rates, the ratio is Troupe's rate divided by the rate of the peer, and the share of the limit", () => {
   const { peer, limit, isMet } = ratiosOf(
     outcomeOf('/s', { peer: 12, limit: 0.7 }, { troupe: [600], marimo: [50], limit: [1000] }),
   );

@@ -102,7 +102,7 @@ test('one subscriber sees the events of all workers, in order for each actor', a
   assert.deepEqual(b?.slice(0, inOrder.length), inOrder);
 });
 
-test('the snapshot and the counts are of the actors of all workers', async (t) => {
+test('the snapshot and the counts contain the actors of all workers', async (t) => {
   const [home, other, third] = await startWorkers(t, { size: 3 });
   home!.actors.spawn(box('a'), { id: 'a' });
   other!.actors.spawn(box('b'), { id: 'b' });
@@ -128,7 +128,7 @@ test('the snapshot and the counts are of the actors of all workers', async (t) =
   );
 });
 
-test('nothing is noted in other workers while nobody follows', async (t) => {
+test('other workers note no changes of actors while nobody follows', async (t) => {
   const [home, other] = await startWorkers(t);
   assert.equal(other!.runtime.watch.isWatched, false);
   const { subscription } = await home!.follow();
@@ -144,7 +144,7 @@ test('nothing is noted in other workers while nobody follows', async (t) => {
   assert.equal(other!.runtime.watch.isWatched, false, 'the worker that followed has ended');
 });
 
-test('nothing is reported to a worker that has ended, even if its question is read later', async (t) => {
+test('a worker that has ended gets no reports, even if its question is read later', async (t) => {
   const [home, other] = await startWorkers(t);
   const reading = other!.cluster.holdAnswer('follow-actors');
   await home!.follow();
@@ -154,7 +154,7 @@ test('nothing is reported to a worker that has ended, even if its question is re
   assert.equal(other!.runtime.watch.isWatched, false);
 });
 
-test('an event of another worker is published once that worker has it on disk', async (t) => {
+test('an event of another worker is published once that worker has stored the change on disk', async (t) => {
   let commit = () => {};
   const committed = new Promise<void>((resolve) => {
     commit = resolve;
@@ -189,7 +189,7 @@ test('when a worker dies, subscribers get an event that asks them to read the li
   });
 });
 
-test('a worker that starts while there are followers reports from its start', async (t) => {
+test('a worker that starts while there are followers reports its changes from its start on', async (t) => {
   const [home, other] = await startWorkers(t);
   other!.cluster.die();
   const { sink, events } = await home!.follow();

@@ -5,7 +5,7 @@ import type { WorkersChange } from '#src/runtime/homes/cluster.ts';
 import { dealSlots, withoutWorker, withWorker } from '#src/runtime/homes/slots.ts';
 import { startTwoWorkers } from './two-workers.ts';
 
-test('one worker is asked, and questions to it arrive in the order of sending', async (t) => {
+test('a question to one worker reaches only that worker, and questions arrive in the order of sending', async (t) => {
   const { peers } = await startTwoWorkers(t, () => []);
   const [first, second] = peers;
   const asked: unknown[] = [];
@@ -19,7 +19,7 @@ test('one worker is asked, and questions to it arrive in the order of sending', 
   assert.equal(await first.ask(7, 'count-actors', null), undefined, 'there is no such worker');
 });
 
-test('a question to a worker that ends is over, and subscribers are notified of workers that join and end', async (t) => {
+test('a question ends when its worker ends, and subscribers are notified of workers that join and end', async (t) => {
   const { peers } = await startTwoWorkers(t, () => []);
   const [first, second] = peers;
   const changes: WorkersChange[] = [];

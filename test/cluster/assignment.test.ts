@@ -57,7 +57,7 @@ function replaceSecond(cluster: ReturnType<typeof fleet>): WorkerProcess {
 const slotsOf = (table: SlotTable | undefined, worker: number) =>
   table!.owners.flatMap((owner, slot) => (owner === worker ? [slot] : []));
 
-test('the first workers serve once all first workers answer questions', (t) => {
+test('none of the first workers serves before all first workers answer questions', (t) => {
   const { assignment, workers, opsOf } = fleet(t, 3);
   const [one, two, three] = [...workers.values()];
   assignment.joined(one!, assignment.tableFor(one!).number);
@@ -80,7 +80,7 @@ test('the slots of a worker that has ended go to the others in equal parts', (t)
   for (const slot of slotsOf(before, 1)) assert.equal(after!.owners[slot], 1, 'no slot of the living moves');
 });
 
-test('a replacement serves once all other workers know it, and gets only slots that other workers release', (t) => {
+test('a replacement serves once all other workers know the replacement, and gets only slots that other workers release', (t) => {
   const cluster = fleet(t, 2);
   const heir = replaceSecond(cluster);
   const { assignment } = cluster;
@@ -172,14 +172,14 @@ test('slots move from the worker with most slots to the worker with fewest until
   assert.equal(nextMove(three, [1], new Set()), undefined);
 });
 
-test('a worker that ends is replaced at once, and after growing pauses if its successors end too; a healthy one resets the pause', () => {
+test('a worker that ends is replaced at once, and after growing pauses if its successors end too; a healthy successor resets the pause', () => {
   const restarts = new Restarts(() => 0);
   const ended = (livedMs: number) => restarts.next({ livedMs, hasServed: true, isAnyServing: true });
   assert.deepEqual([1, 1, 1, 1, 1, 1].map(ended), [0, 250, 1000, 2500, 5000, 5000]);
   assert.equal(ended(30_001), 0);
 });
 
-test('while no worker serves, an ended worker is replaced within a quarter of a second, however many have ended before', () => {
+test('while no worker serves, an ended worker is replaced within a quarter of a second, even after many earlier ends', () => {
   const restarts = new Restarts(() => 0);
   const ended = (isAnyServing: boolean) => restarts.next({ livedMs: 1, hasServed: true, isAnyServing });
   assert.deepEqual(
@@ -263,7 +263,7 @@ test('a worker that exits may wait for the last flush of its store, and is kille
   assert.deepEqual(exits, [100, 'it did not respond for too long']);
 });
 
-test('a worker with heartbeats is not killed, however long it waits', () => {
+test('a worker with heartbeats is not killed, even if it waits for a long time', () => {
   const watch = new WorkerWatch();
   for (let n = 0; n < 500; n++) {
     if (n % 5 === 0) watch.beat();

@@ -33,7 +33,7 @@ async function twoWorkers(t: TestContext) {
   return { first, second, count };
 }
 
-test('a change is noted in the commit of the change, whichever worker makes it', async (t) => {
+test('the audit entry of a change is in the commit of the change, in every worker', async (t) => {
   const { first, second } = await twoWorkers(t);
   second.store.write((tx) => tx.put(workspaceRecords, { name: 'Changed', createdAt: '', owners: 1 }, HOME));
   second.audit.note(actorIn(HOME), change('a'));
@@ -48,7 +48,7 @@ test('a change is noted in the commit of the change, whichever worker makes it',
   );
 });
 
-test('nothing is noted in a workspace that another worker has deleted meanwhile', async (t) => {
+test('no audit entry is written into a workspace that another worker has deleted meanwhile', async (t) => {
   const { first, second, count } = await twoWorkers(t);
   second.store.write((tx) => tx.remove(workspaceRecords, HOME));
   await second.store.durable();
@@ -57,7 +57,7 @@ test('nothing is noted in a workspace that another worker has deleted meanwhile'
   assert.equal(count(), 0);
 });
 
-test('the audit stays bounded although no worker knows the entries that the others add', async (t) => {
+test('the audit stays bounded although no worker knows the entries that other workers add', async (t) => {
   const { first, second, count } = await twoWorkers(t);
   const note = async ({ store, audit }: typeof first, entries: number) => {
     audit.note(actorIn(HOME), ...Array.from({ length: entries }, (_, n) => change(`${n}`)));

@@ -75,7 +75,7 @@ test("each worker removes records of its own notebooks only, and later also reco
   for (const removals of [own, other]) removals![Symbol.dispose]();
 });
 
-test('a removal noted by a failed deletion is not carried out, and very many noted removals all are', async (t) => {
+test('a removal that a failed deletion has noted is not carried out, and very many other noted removals are all carried out', async (t) => {
   const { store } = await temporaryStore(t);
   const removed: string[] = [];
   const removals = new Removals(store, assert.ifError);
@@ -136,7 +136,7 @@ test('a sweep of idempotency records skips the records of other workers, however
   assert.equal([...store.listKeys(idempotencyExpiries, SYSTEM, [], 10)].length, 0);
 });
 
-test('the responsible worker makes the backups, and the next one when responsibility moves', async (t) => {
+test('the responsible worker makes the backups, and its successor when the responsibility moves', async (t) => {
   const { store, path } = await temporaryStore(t);
   const directory = join(temporaryDirectory(t), 'backups');
   const [first, second] = testCluster(2, () => 1);

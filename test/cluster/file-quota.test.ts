@@ -36,7 +36,7 @@ function startWorkers(t: TestContext) {
   return { first: first!.quota, second: second!.quota, asked: second!.cluster.asked, write, lines };
 }
 
-test('files that one worker has counted are not counted by the others, and each refuses sessions by that count', async (t) => {
+test('files that one worker has counted are not counted again by other workers, and every worker refuses sessions by that count', async (t) => {
   const { first, second, asked, write, lines } = startWorkers(t);
   write(MAX_FILES + 1);
   await first.refresh(WORKSPACE, 0);

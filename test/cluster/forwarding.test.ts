@@ -151,7 +151,7 @@ test('an empty body of bytes is forwarded as well', async (t) => {
   });
 });
 
-test('an event stream of another worker arrives event by event, and ends there when the client leaves', async (t) => {
+test('an event stream of another worker arrives event by event, and ends in that worker when the client leaves', async (t) => {
   const { first, headers, home } = await start(t);
   const { request, response } = await openEvents(first, headers);
   assert.equal(response.headers['content-type'], 'text/event-stream');
@@ -162,7 +162,7 @@ test('an event stream of another worker arrives event by event, and ends there w
   await eventually('the stream is closed', () => home.closed === 1);
 });
 
-test('when the reader of a stream stops, the other worker sends at most the window', async (t) => {
+test('when the reader of a stream stops, the other worker sends at most one window of bytes', async (t) => {
   const { first, headers, home } = await start(t);
   const { response } = await openEvents(first, headers);
   response.stop();
@@ -215,7 +215,7 @@ test('a client that leaves while its large body is checked gets no answer', asyn
   assert.equal((await send(first, '/things/1', { headers })).status, 200);
 });
 
-test('a request for a workspace that has moved is refused by the former home and reaches the new home, even if that is this worker', async (t) => {
+test('a request for a workspace that has moved is refused by the former home and reaches the new home, even if this worker is the new home', async (t) => {
   const { first, headers, peers, giveAllTo } = await start(t);
   giveAllTo(0, [1]); // the first worker does not know yet that it owns all slots
   const asked = t.mock.method(peers[1], 'ownsSlot').mock;

@@ -178,7 +178,7 @@ test('a request that names a run is carried out in the home of its session, or w
   assert.equal(workerOf(unknown), 1);
 });
 
-test('a request for a run that its home has just deleted is answered there, although other workers still see the run', async (t) => {
+test('a request for a run that its home has just deleted is answered in the home, although other workers still see the run', async (t) => {
   const { servers, there, headers, runsOf } = await start(t);
   runsOf[0].set('run_1', there);
   for (const server of servers)
@@ -235,7 +235,7 @@ test('a ticket opens the stream of a session in the worker that issued it, once'
   assert.equal(again.code, 'unauthenticated');
 });
 
-test('a notebook is busy until its requests, deferred answers and streams have ended, and only in its home', async (t) => {
+test('a notebook counts as busy only in its home, until its requests, deferred answers and streams have ended', async (t) => {
   const { first, workspaceId, here, there, headers, busyHomes, gate } = await start(t);
   const paths = [`/sessions/${here}`, `/sessions/${there}/result`];
   const answers = paths.map((path) => send(first, path, { headers }));

@@ -65,7 +65,7 @@ async function prepare(workers: '1' | '3') {
 for (const place of [await prepare('1'), await prepare('3')]) {
   const { name, client, baseUrl, ada, notebooks, clientOf, set, runAll, running, cancelAll } = place;
 
-  test(`${name} a limit that is set for one workspace applies at once, and a lower one ends nothing`, async () => {
+  test(`${name} a limit that is set for one workspace applies at once, and a lower limit ends nothing`, async () => {
     assert.equal((await runAll(client)).runIds.length, 6, 'the setting');
     const changed = await set({ runs: 4 });
     assert.deepEqual([changed.runs, changed.set, changed.updatedBy], [4, ['runs'], 'owner']);

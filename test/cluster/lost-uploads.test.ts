@@ -93,7 +93,7 @@ test('a client that leaves while its body is discarded is not resumed and gets n
   assert.deepEqual(done, []);
 });
 
-test('the bytes that an upload holds are charged, and it is refused one byte beyond the room', () => {
+test('the bytes that an upload holds are charged, and an upload is refused one byte beyond the room', () => {
   const memory = new BodyMemory();
   const room = MAX_BODY_MEMORY_BYTES / 2;
   const others = room - PIECE.byteLength * 2;
@@ -129,7 +129,7 @@ test('a small body that comes at once is passed on although there is no room, an
   assert.deepEqual([sizes, upload.done], [[MAX_FREE_BYTES], []]);
 });
 
-test('the last piece that is passed on ends the body, whether it has bytes or not', () => {
+test('the last piece that is passed on ends the body, even if the piece has no bytes', () => {
   for (const [lastBytes, creditBytes, expected] of [
     [
       5,
@@ -173,7 +173,7 @@ test('the last piece that is passed on ends the body, whether it has bytes or no
 });
 
 for (const framing of ['of known length', 'in chunks'])
-  test(`a client whose upload ${framing} loses its worker reads 503, although it reads nothing before it has sent everything`, async (t) => {
+  test(`a client whose upload ${framing} loses its worker reads 503, even if the client first sends its whole body`, async (t) => {
     const seen: Seen[] = [0, 1].map(() => ({
       begun: 0,
       subscribers: [],

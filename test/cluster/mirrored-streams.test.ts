@@ -153,7 +153,7 @@ test('when the home ends, its mirrored streams end, and clients find the next ho
   );
 });
 
-test('a client that subscribes while the slot moves follows at the new home', async (t) => {
+test('a client that subscribes while the slot moves follows the stream at the new home', async (t) => {
   const { follow, streams, giveAllTo } = await start(t);
   giveAllTo(0, [1]); // the first worker still sends requests to the second one
   const following = follow(0);
@@ -190,7 +190,7 @@ test('a stopping server asks clients of all workers to connect again', async (t)
   await nothingIsLeft(cluster);
 });
 
-test('a worker that ends alone asks the clients of its mirrored streams to connect again', async (t) => {
+test('when a single worker ends, it asks the clients of its mirrored streams to connect again', async (t) => {
   const { follow, servers, home, mirrors } = await start(t);
   const [elsewhere, here] = await Promise.all([follow(0), follow(1)]);
   await untilReplayed([elsewhere, here]);

@@ -67,7 +67,7 @@ test('the kernels of one workspace belong to several workers', async () => {
   await closeAll(notebooks);
 });
 
-test('every worker reads, runs, follows and cancels sessions that are at home in another one', async () => {
+test('every worker reads, runs, follows and cancels sessions whose home is another worker', async () => {
   const [quick, slow] = [
     await opened(2, '6 * 7'),
     await opened(2, 'import time\nwhile True: time.sleep(0.01)'),

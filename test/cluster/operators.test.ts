@@ -23,7 +23,7 @@ async function sessionsWithKernels(): Promise<string[]> {
   return items.map(({ sessionId }) => sessionId).sort();
 }
 
-test("the operators' views show the sessions, kernels and events of all workers, also after one was killed", {
+test("the operators' views show the sessions, kernels and events of all workers, also after a worker was killed", {
   timeout: 120_000,
 }, async () => {
   const seen: ActorStreamEvent[] = [];

@@ -105,7 +105,7 @@ test('a worker connects even while more connections wait than the system can que
   for (const socket of refused) socket.destroy();
 });
 
-test('a process with another parent than the workers have is refused before it sends anything', async (t) => {
+test('a process whose parent is not the primary is refused before it sends anything', async (t) => {
   const path = await listen(t);
   // The parent of the program is this process, whereas the parent of a worker is the parent of this
   // process.

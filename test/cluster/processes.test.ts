@@ -142,7 +142,7 @@ test('no connection between workers passes through the primary', async () => {
   );
 });
 
-test('a stopped primary delays no request, and readyz warns of it until it continues', async () => {
+test('a stopped primary delays no request, and readyz warns until the primary continues', async () => {
   await allServe();
   const isWarned = async () =>
     (await server.client.readiness()).warnings?.some((text) => text.startsWith('The primary process')) ??
@@ -183,7 +183,7 @@ test('SIGHUP replaces the workers one after the other while requests are answere
   assert.equal((await notebook.run(['a'])).status, 'completed');
 });
 
-test('a replacement of the workers takes no TROUPE_DRAIN_S, and /healthz and /readyz say nothing of it', async (t) => {
+test('replacing the workers does not wait for TROUPE_DRAIN_S, and /healthz and /readyz do not change meanwhile', async (t) => {
   const own = await startChildServer(t, { TROUPE_WORKERS: '2', TROUPE_DRAIN_S: '600' });
   const kept = Array.from({ length: 4 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
   t.after(() => {
@@ -236,7 +236,7 @@ async function holdUploads(t: TestContext, { baseUrl, log }: ChildServer, worker
   }
 }
 
-test('a worker that is killed while it is replaced is logged, and the next orderly stop reports no loss', async (t) => {
+test('the death of a worker during its replacement is logged, and the next orderly stop reports no loss', async (t) => {
   const own = await startChildServer(t, { TROUPE_WORKERS: '2', TROUPE_LOG_LEVEL: 'debug' });
   await holdUploads(t, own, 2);
   process.kill(own.pid, 'SIGHUP');
@@ -253,7 +253,7 @@ test('a worker that is killed while it is replaced is logged, and the next order
   assert.deepEqual(await own.end('SIGTERM'), { code: 0, signal: null });
 });
 
-test('every notebook can be changed after a new worker was killed before the old one, whose place it takes, has ended', async (t) => {
+test('every notebook can be changed after a new worker was killed before the worker that it replaces has ended', async (t) => {
   const own = await startChildServer(t, { TROUPE_WORKERS: '2', TROUPE_LOG_LEVEL: 'debug' });
   const notebooks = await Promise.all(Array.from({ length: 16 }, () => own.client.notebooks.create({})));
   await holdUploads(t, own, 2);
@@ -294,7 +294,7 @@ test('SIGTERM drains all workers, and the server exits 0 and leaves no process',
   assert.deepEqual(last, ['the server has stopped']);
 });
 
-test('kill -9 of the primary ends everything, a stopped worker too, and the next start finds all acknowledged records', async (t) => {
+test('kill -9 of the primary ends all processes, even a stopped worker, and the next start finds all acknowledged records', async (t) => {
   const killed = await startChildServer(t, SETTINGS);
   const notebook = await openNotebook(killed, { a: 'import time\nwhile True: time.sleep(1)' });
   await notebook.submit(['a']);

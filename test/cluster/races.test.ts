@@ -88,7 +88,7 @@ test('of fifty openings in one environment that reach different workers, one suc
     await client.notebookSessions.close(notebookSessionId!);
   }));
 
-test('of fifty executions at different workers one is accepted; fifty cancellations are all answered, and one ends the run', async () => {
+test('of fifty executions at different workers one is accepted; fifty cancellations are all answered, and one cancellation ends the run', async () => {
   const notebook = await openNotebook(server, { a: 'import time\nwhile True: time.sleep(0.01)' });
   const accepted: string[] = [];
   await rounds(async () => {
@@ -225,7 +225,7 @@ test('paging the environments misses no environment that requests at different w
   assert.deepEqual(walked, await allEnvironments());
 });
 
-test('when all owners are removed by fifty requests at different workers, one owner is left', () =>
+test('fifty requests at different workers that remove all owners leave one owner', () =>
   rounds(async (round) => {
     const workspace = await client.workspaces.create({ name: `owners ${round}` });
     const caller = { ...OWNER, workspaceId: workspace.id };

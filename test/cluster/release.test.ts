@@ -85,7 +85,7 @@ function homesHere(count: number) {
   return [...slots.values()];
 }
 
-test('a slot stays in its worker as long as one of its homes has something alive', async (t) => {
+test('a slot stays in its worker as long as one of its homes has a live object', async (t) => {
   const active = homesHere(3);
   const { release, stored } = await startWorker(t, active);
   const releasing = release(SLOTS);
@@ -115,7 +115,7 @@ test('the state of a home leaves memory with its slot, once all decisions about 
   }
 });
 
-test('nothing leaves memory when the slots stay in a newer table', async (t) => {
+test('no state leaves memory when a newer table leaves the slots in this worker', async (t) => {
   const [home] = homesHere(1);
   assert.ok(home !== undefined);
   const { peers, told, release, stored } = await startWorker(t, []);

@@ -92,7 +92,7 @@ test('a run whose worker has died is not reported as cancelled', async () => {
   assert.deepEqual([result?.status, result?.error?.code], [null, 'unavailable']);
 });
 
-test('a run that moves to this worker while it asks the others is cancelled here', async () => {
+test('a run that moves to this worker during its question to other workers is cancelled here', async () => {
   const { workers, clusters, events } = startWorkers();
   clusters[2]!.onAsked('cancel-runs', () => clusters[0]!.takeAll());
   const [result] = await workers[0]!.cancelAll(principal, ['run_c']);

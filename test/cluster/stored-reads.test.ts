@@ -24,7 +24,7 @@ interface ShownRun {
   readonly stale?: boolean;
 }
 
-test('every worker shows a run of another one as running', async () => {
+test('every worker shows a run of another worker as running', async () => {
   const notebook = await openNotebook(server, { a: 'import time\nwhile True: time.sleep(0.01)' });
   const { runId } = await server.client.executions.submit(notebook.id, { type: 'all' });
   const fact = ({ id, status, stale = false }: ShownRun) => ({ id, status, stale });

@@ -15,7 +15,7 @@ const ENDED = ['completed', 'failed', 'cancelled'];
 
 const server = await startChildServer(test, { TROUPE_WORKERS: String(SIZE) });
 
-test('whichever worker is killed, every subscriber learns how each run has ended', {
+test('after the death of any worker, every subscriber learns how each run has ended', {
   timeout: 120_000,
 }, async (t) => {
   const notebook = await openNotebook(server, { a: '' });

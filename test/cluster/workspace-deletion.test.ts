@@ -98,7 +98,7 @@ test('of two simultaneous deletions that would leave a user without a workspace,
   assert.equal(first.enter(TOKEN, home === 'deleted' ? id : 'home').role, 'owner');
 });
 
-test('nothing of a deleted workspace is removed before every worker has forgotten it and written its decisions about it', async (t) => {
+test('no part of a deleted workspace is removed before every worker has forgotten the workspace and written its decisions about it', async (t) => {
   using workers = await open(t);
   const { first, second, create, remove, removed } = workers;
   const id = await create('other');

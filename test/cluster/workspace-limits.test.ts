@@ -34,7 +34,7 @@ async function outcomeOf<T>(call: Promise<T>): Promise<T | string> {
   }
 }
 
-test('of several executions of one notebook that wait for a permit together, one begins a run', async () => {
+test('when several executions of one notebook wait for a permit together, one execution begins a run', async () => {
   const [notebook] = notebooks; // nobody has any permits yet
   const outcomes = await Promise.all(
     Array.from({ length: AT_ONCE }, () => outcomeOf(notebook!.submit(['a']))),
@@ -85,7 +85,7 @@ async function openStreams(): Promise<number> {
   return open.length;
 }
 
-test('streams that are opened at once are accepted up to the limit, and more once some are closed', async () => {
+test('streams that are opened at once are accepted up to the limit, and further streams once some are closed', async () => {
   assert.equal(await openStreams(), MAX_STREAMS);
   await eventually('as many are accepted again', async () => (await openStreams()) === MAX_STREAMS);
 });

@@ -33,7 +33,7 @@ async function startWorkers(t: TestContext, cluster: readonly TestWorker[] = tes
   return Promise.all(cluster.map(start));
 }
 
-test('the actors of all workers are listed once each, page by page, whichever worker is asked', async (t) => {
+test('every worker lists the actors of all workers once each, page by page', async (t) => {
   const workers = await startWorkers(t);
   const ids = Array.from({ length: 10 }, (_, n) => `b${n}`);
   for (const [n, id] of ids.entries()) workers[n % WORKERS]!.actors.spawn(box(id), { id });
@@ -135,7 +135,7 @@ test('one actor is read in the worker that is its home', async (t) => {
   assert.equal(await answerOf('run/unknown'), 404);
 });
 
-test('an actor of another worker is shown only once it is on disk', async (t) => {
+test('an actor of another worker is shown only after its state is on disk', async (t) => {
   const [asking, other] = await startWorkers(
     t,
     testCluster(2, () => 0),

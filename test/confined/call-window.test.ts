@@ -34,7 +34,7 @@ test('a kernel is held while it does not take its answers', () => {
   assert.deepEqual(holds, [true, false]);
 });
 
-test('a kernel is held while too many of its calls are open, whatever the numbers of the calls', () => {
+test('a kernel is held while too many of its calls are open, with any numbers of the calls', () => {
   const { holds, window } = newWindow();
   for (let count = 0; count < MAX_CALLS; count++) window.begin(7, 1);
   assert.deepEqual(holds, [true]);
@@ -46,7 +46,7 @@ test('a kernel is held while too many of its calls are open, whatever the number
   assert.deepEqual(holds, [true, false]);
 });
 
-test('the end of an interrupted command has room after the questions that were sent before', () => {
+test('after an interrupt there is room for the end of the command, in addition to the earlier questions', () => {
   const { holds, window } = newWindow();
   window.begin(1, MAX_CALL_BYTES + 1);
   window.widen(true);

@@ -42,7 +42,7 @@ test('a second command throws until the first has ended, because it is a mistake
   assert.deepEqual(log, ['execute-cells', 'edit-cells']);
 });
 
-test('only the sequence number in flight ends the command', () => {
+test('only an end with the sequence number of the command in flight ends the command', () => {
   const { slot } = newSlot();
   const seq = slot.give('execute-cells', {});
   assert.deepEqual(
@@ -59,7 +59,7 @@ test('with nothing in flight there is nothing to interrupt', () => {
   assert.deepEqual(log, []);
 });
 
-test('an interrupt names its command before its signal, and is sent once however often it is requested', () => {
+test('an interrupt names its command before its signal, and is sent once even after repeated requests', () => {
   const { slot, log, deliver } = newSlot();
   slot.settle(done(slot.give('execute-cells', {})));
   slot.give('execute-cells', {});

@@ -196,7 +196,7 @@ const TABLE: readonly (readonly [string, Partial<EndFacts>, KernelExit])[] = [
   ],
 ];
 
-test('each kill by the out-of-memory killer is noticed once, even if one of the counters does not exist', () => {
+test('each kill by the out-of-memory killer is noticed once, even if a counter of the control group does not exist', () => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-oom-'));
   const counter = join(folder, 'vmstat');
   const count = (kills: number) => writeFileSync(counter, `pgfault 17\noom_kill ${kills}\nother 3\n`);

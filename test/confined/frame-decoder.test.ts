@@ -19,14 +19,14 @@ function decode(decoder: FrameDecoder, ...chunks: readonly Buffer[]): unknown[] 
 
 const expected = MESSAGES.map((message, i) => [i, message]);
 
-test('frames are decoded whole wherever the stream is split in two', () => {
+test('frames are decoded whole when the stream is split in two at any place', () => {
   for (let at = 0; at <= STREAM.length; at++) {
     const found = decode(new FrameDecoder(1000), STREAM.subarray(0, at), STREAM.subarray(at));
     assert.deepEqual(found, expected, `split at ${at}`);
   }
 });
 
-test('frames are decoded whole wherever the stream is split in three', () => {
+test('frames are decoded whole when the stream is split in three at any places', () => {
   for (let first = 0; first <= STREAM.length; first++) {
     for (let second = first; second <= STREAM.length; second++) {
       const pieces = [STREAM.subarray(0, first), STREAM.subarray(first, second), STREAM.subarray(second)];
@@ -58,7 +58,7 @@ test('a split header with too large a size is refused', () => {
   assert.throws(() => decode(decoder, header.subarray(3)), FrameError);
 });
 
-test('a frame without even a channel is refused', () => {
+test('a frame that is too short to name a channel is refused', () => {
   assert.throws(() => decode(new FrameDecoder(1000), Buffer.alloc(5)), new FrameError('an empty frame'));
 });
 

@@ -57,7 +57,7 @@ test('a host that answers counts as alive, and its misses are counted from zero'
   assert.deepEqual(said, ['silent', 'back']);
 });
 
-test('an idle host is no longer asked after a while, until it is used or its state is requested', () => {
+test('after a while the heartbeat no longer asks an idle host, until the host is used or its state is requested', () => {
   const { heartbeat, beat, said, asked } = watched(() => 7);
   heartbeat.start();
   const live = (beats: number) => {
@@ -110,7 +110,7 @@ test('an unasked host that stops is silent two beats after its state is requeste
   assert.deepEqual(said, ['silent', 'lost']);
 });
 
-test('a heartbeat that may not pause asks at each beat', () => {
+test('a heartbeat without permission to rest asks the host at each beat', () => {
   const { heartbeat, asked } = watched(() => 7, false);
   heartbeat.start();
   for (let i = 0; i < 40; i++) {

@@ -89,7 +89,7 @@ function markedLaunch(folder: string) {
 }
 
 for (const confinement of ['auto', 'off'] as const) {
-  test(`a kernel finds nothing of another workspace in its memory, with confinement ${confinement}`, async (t) => {
+  test(`the memory of a kernel contains no data of another workspace, with confinement ${confinement}`, async (t) => {
     const host = await startMarkedHost(t, { confinement });
     await openKernel(host, {}); // after which the kernel host has a spare
     const { digits, launch, code } = markedLaunch(host.folder);
@@ -131,7 +131,7 @@ for (const confinement of ['auto', 'off'] as const) {
   });
 }
 
-test('opening with 500 variables of 30 kB costs the kernel host no more than opening without any', async (t) => {
+test('opening a session with 500 variables of 30 kB costs the kernel host no more than opening a session without variables', async (t) => {
   const orders: number[] = [];
   const startZygote: StartZygote = async (options) => {
     const { zygote, hello } = await ZygoteProcess.start(options);

@@ -109,14 +109,14 @@ test('a process other than the reported one is refused even with the right token
   assert.equal(admitted.length, 0);
 });
 
-test('the reported process is identified by its credentials', async (t) => {
+test('a reported process is recognised by the credentials of its socket', async (t) => {
   const { door, isAdmitted, guest } = await openDoor(t, await loadPeerProcess());
   door.expect(process.pid);
   guest(GREETING);
   await isAdmitted;
 });
 
-test('a connection that never greets ends after ten seconds, and does not keep a child from connecting', async (t) => {
+test('a connection that sends no greeting ends after ten seconds, and does not keep a child from connecting', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { door, isAdmitted, guest } = await openDoor(t);
   const silent = Array.from({ length: 300 }, () => guest());

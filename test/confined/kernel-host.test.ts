@@ -28,7 +28,7 @@ test('a started host reports its versions', async () => {
   assert.equal(host.host.state, 'up');
 });
 
-test('a missing Python, or one without marimo, is reported in one line', async () => {
+test('a missing Python, or a Python without marimo, is reported in one line', async () => {
   for (const [python, code, message] of [
     [
       '/nonexistent/python',
@@ -76,7 +76,7 @@ test('an incompatible marimo is refused, and the error lists the missing names',
   await assert.rejects(startTestHost({ hostScript }), /exit code 1\): ModuleNotFoundError/);
 });
 
-test('a Python without marimo is refused with an error that says so', async (t) => {
+test('a Python without marimo is refused with an error that names marimo', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-python-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const python = join(folder, 'python');
@@ -145,7 +145,7 @@ test('a kernel whose host ends while its socket is opened gets the next host', a
   assert.equal((await kernel.run(['a'])).statuses.a, 'success');
 });
 
-test('a stopped host counts as silent within seconds, and is back when it continues', async () => {
+test('a stopped host counts as silent within seconds, and counts as alive again when it continues', async () => {
   await using host = await startTestHost();
   const kernel = await openKernel(host, { a: 'x = 1' });
   const zygote = parentOf((await kernel.ready).pid);
@@ -173,7 +173,7 @@ test('a host that stays stopped is killed with its kernels, and a waiting kernel
   await eventually('what was stopped is gone', () => ![pid, zygote, guardian].some(isAlive));
 });
 
-test('disposing of a stopped host works, and it is gone afterwards', async () => {
+test('disposing of a stopped host ends the process of the host', async () => {
   const host = await startTestHost();
   const { pid } = await (await openKernel(host, { a: 'x = 1' })).ready;
   const zygote = parentOf(pid);
@@ -224,7 +224,7 @@ test('a kernel that gets no host in time is reported as not started', async () =
   assert.deepEqual([cause, message], ['kernel_start_failed', 'The kernel did not start in time.']);
 });
 
-test('disposing ends every process and refuses new kernels', async () => {
+test('disposing of a host ends every process and refuses new kernels', async () => {
   const host = await startTestHost();
   const kernel = await openKernel(host, { a: 'while True: pass' });
   const { pid } = await kernel.ready;
@@ -262,7 +262,7 @@ test('forty kernels open at once, each with a socket that is removed afterwards'
   assert.deepEqual(readdirSync(host.runDir), []);
 });
 
-test('a host that shares another one forks kernels there and ends only its own', async () => {
+test('a host that shares another host forks its kernels there and ends only these kernels', async () => {
   await using owner = await startTestHost();
   const sharing = await startTestHost({ startZygote: owner.host.share });
   const [ofOwner, ofSharing] = [await openKernel(owner, { a: '1' }), await openKernel(sharing, { a: '1' })];
@@ -276,7 +276,7 @@ test('a host that shares another one forks kernels there and ends only its own',
   assert.equal((await ofOwner.run({ a: '2' })).done.cells.size, 1);
 });
 
-test('kernels of a host that shares another one are lost when that one ends', async () => {
+test('kernels of a host that shares another host are lost when the other host ends', async () => {
   const owner = await startTestHost();
   await using sharing = await startTestHost({ startZygote: owner.host.share });
   const kernel = await openKernel(sharing, { a: '1' });

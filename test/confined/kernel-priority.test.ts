@@ -27,7 +27,7 @@ const sessionNiceness = (pid: number) =>
 const hasPriorityOpen = (pid: number) =>
   [...descriptorsOf(pid).values()].some((target) => target.endsWith('/autogroup'));
 
-test('a kernel is nicer than its server by the setting', async () => {
+test('the niceness of a kernel is higher than that of its server by the value of the setting', async () => {
   const kernel = await openKernel(host, { a: '1' });
   await kernel.run(['a']);
   const expected = Math.min(getPriority() + NICE, 19); // the tests may run in a shell that is nice already

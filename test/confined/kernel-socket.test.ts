@@ -93,7 +93,7 @@ test('a long frame is parsed in order with other frames, and a broken frame ends
   );
 });
 
-test('a frame that takes long is processed without the frames after it', async (t) => {
+test('a frame that takes long is processed alone, and later frames wait for the next turn', async (t) => {
   const mayTakeLong = (value: unknown) => value === 'long';
   const { path, events, closed } = await listen(t, undefined, { ...JSON_FRAMES, mayTakeLong });
   const quick = Array.from({ length: 2000 }, () => encodeFrame(0, 'quick'));
@@ -147,7 +147,7 @@ async function connectChild(t: TestContext) {
   return { socket, child, events, closed, readAll };
 }
 
-test('frames sent while a long frame is being made follow it', async (t) => {
+test('frames that are sent while a long frame is being made follow that frame', async (t) => {
   const { socket, readAll } = await connectChild(t);
   const long = encodeLongFrame(1, { text: 'x'.repeat(1_000_000) });
   assert.ok(long instanceof Promise);
@@ -182,7 +182,7 @@ test('a frame is reported as sent only when the child can read all of it', async
   await Promise.all([sent, readAll(large, last)]);
 });
 
-test('the wait for a child that does not read is bounded, and its unsent frames are reported once', async (t) => {
+test('the server waits for a child that does not read only for a limited time, and reports its unsent frames once', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { socket, child, readAll } = await connectChild(t);
   child.pause();
@@ -200,7 +200,7 @@ test('the wait for a child that does not read is bounded, and its unsent frames 
   assert.equal(reports, 1);
 });
 
-test('a held socket hands over nothing until it is released, and then the rest in order', async (t) => {
+test('a held socket hands over no frame until it is released, and then the remaining frames in order', async (t) => {
   const reading = { ...JSON_FRAMES, mayTakeLong: (value: unknown) => value === 2 };
   const { path, socket, events, closed } = await listen(t, holdAtTwo, reading);
   function holdAtTwo(value: unknown): boolean {
@@ -220,7 +220,7 @@ test('a held socket hands over nothing until it is released, and then the rest i
   assert.deepEqual(received(), [0, 1, 2, 3, 4, 5]);
 });
 
-test('a child that does not read is cut off when it is sent more than the limit, and costs no memory then', async (t) => {
+test('a child that does not read is cut off when more than the limit is sent, and its unsent frames are freed', async (t) => {
   const { socket, child, events, closed } = await connectChild(t);
   child.pause();
   const large = Buffer.alloc(2 ** 20);

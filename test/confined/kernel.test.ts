@@ -88,7 +88,7 @@ async with cm.get_context() as ctx:
   kernel.kernel.kill();
 });
 
-test('the kernel finds the errors that other code would cause, without changing anything', async () => {
+test('a check of new code finds the errors that the code would cause, without changing the notebook', async () => {
   const kernel = await openKernel(host, { a: 'x = 1', b: 'x' });
   await kernel.run(['b']);
   const found = kernel.next((m) => m.op === 'bridge-judged');

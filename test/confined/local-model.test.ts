@@ -109,7 +109,7 @@ test('each request to a file that is not a model gets the reason why it cannot b
   }
 });
 
-test('a missing part of the local model is named, with advice', (t) => {
+test('the error for a missing part of the local model names the part and gives advice', (t) => {
   const directory = temporaryDirectory(t);
   const of = (path: string) =>
     new LocalModelProcess({
@@ -154,7 +154,7 @@ test('a local model reads its file; it writes nothing, has no network, and shows
   assert.match(readFileSync(`/proc/${process!.pid}/status`, 'latin1'), /^Seccomp:\t2$/m);
 });
 
-test('disposing ends the process', async (t) => {
+test('disposing of a local model ends its process', async (t) => {
   const { model, ended } = await localModel(t);
   await ask(model, 'Hello');
   model[Symbol.dispose]();

@@ -60,7 +60,7 @@ test('a message has a hundred console entries at most, and a message with severa
   assert.deepEqual(taking, [false, false, false, true]);
 });
 
-test('when there are very many completions or packages, the first are read', () => {
+test('of very many completions or packages, only the first ones are read', () => {
   const options = Array.from({ length: 20_000 }, (_, n) => ({
     name: `n${n}`,
     type: 't',
@@ -95,7 +95,7 @@ test('the verdicts of all cells survive cell names that are special in JavaScrip
   });
 });
 
-test('the check of other code reports the errors of each cell', () => {
+test('the answer to a check of new code is decoded with the errors of each cell', () => {
   const errors = { a: [], b: [{ type: 'multiple-defs', name: 'x', cells: ['a'] }] };
   const message = decodeMessage({ op: 'bridge-judged', errors });
   assert.deepEqual(message, { op: 'bridge-judged', errors: new Map(Object.entries(errors)) });
@@ -140,12 +140,12 @@ test("a document transaction has its cells' configuration in the server's names"
   });
 });
 
-test('a notification without a decoder passes through with its name', () => {
+test('a notification without a decoder is passed on with its name and its members', () => {
   const fields = { op: 'datasets', tables: [] };
   assert.deepEqual(decodeMessage(fields), { op: 'other', name: 'datasets', fields });
 });
 
-test("the names and types of a table's columns have at most half a million characters, and so have its rows", () => {
+test("the names and types of a table's columns have at most half a million characters together, and its rows as many", () => {
   const limit = 512 * 1024;
   const output = { channel: 'output', mimetype: 'text/html', data: '', timestamp: 1 };
   const decode = (names: readonly string[], rows: readonly unknown[][]) => {
@@ -246,7 +246,7 @@ test('JSON with any content of its strings is parsed', () => {
 
 const objectOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 1]));
 
-test('lists of a message have limits, and further variables are left out', () => {
+test('lists in a message have limits, and variables beyond their limit are left out', () => {
   const change = { type: 'delete-cell', cellId: 'a' };
   const transaction = (changes: number) => ({
     op: 'notebook-document-transaction',

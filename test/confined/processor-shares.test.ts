@@ -47,7 +47,7 @@ cgroups.find = lambda: cgroups.Groups(${JSON.stringify(groups)}, cgroups.VERSION
 zygote.main()
 `;
 
-test('the busy kernels of a workspace share the weight of one workspace, in whichever workers they run', async (t) => {
+test('the busy kernels of a workspace share the weight of one workspace, even in different workers', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-shares-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const [groups, scripts, gates] = ['groups', 'scripts', 'gates'].map((name) => join(folder, name));
@@ -133,7 +133,7 @@ test('the busy kernels of a workspace share the weight of one workspace, in whic
   );
 });
 
-test('a change of one among a thousand kernels of a workspace writes few weights', async () => {
+test('a change of one of a thousand kernels of a workspace writes few weights', async () => {
   const shares = new ProcessorShares();
   const written = new Map<string, number>();
   let count = 0;

@@ -134,7 +134,7 @@ test('a closed judge returns false for notebooks that it has not judged', async 
   assert.equal(await judge.allParse(['y = 1'], 'ws_a'), false);
 });
 
-test('a workspace with many questions does not keep others waiting: they take turns', async (t) => {
+test('a workspace with many questions does not delay other workspaces, because workspaces take turns', async (t) => {
   const { judge, guardian } = await startJudge(t);
   assert.equal(await judge.allParse(['x = 1'], 'ws_a'), true);
   const child = await theJudge(guardian);
@@ -151,7 +151,7 @@ test('a workspace with many questions does not keep others waiting: they take tu
   assert.deepEqual(order, ['many0', 'many1', 'first', 'second', 'many2', 'third', 'many3', 'many4']);
 });
 
-test('a workspace may have so many questions waiting, and one more is refused', async (t) => {
+test('a workspace may have as many waiting questions as the limit, and one more is refused', async (t) => {
   const { judge } = await startJudge(t);
   const answers = Array.from({ length: 1 + 1024 }, (_, i) => judge.allParse([`x${i} = 1`], 'ws_a'));
   await assert.rejects(async () => judge.allParse(['more = 1'], 'ws_a'), { code: 'unavailable' });
@@ -159,7 +159,7 @@ test('a workspace may have so many questions waiting, and one more is refused', 
   assert.ok((await Promise.all(answers)).every(Boolean));
 });
 
-test('code with more characters than one process judges for all has a process of its workspace', async (t) => {
+test('code with more characters than the common process checks gets a process of its workspace', async (t) => {
   const { judge, guardian, long } = await startJudge(t);
   const ofLength = (length: number) => `x = "${'y'.repeat(length - 6)}"`;
   assert.equal(await judge.allParse([ofLength(MAX_SHARED_CHARS)], 'ws_a'), true);
@@ -176,7 +176,7 @@ test('code with more characters than one process judges for all has a process of
   process.kill(shared.pid, 'SIGCONT');
 });
 
-test('long code that takes more memory than the processes of a workspace have together does not parse', async (t) => {
+test('long code counts as unparsable if its check takes more memory than the processes of a workspace may have together', async (t) => {
   const code = `x = [${'1,'.repeat(2 ** 18)}]`; // some 250 MiB as a tree
   for (const [limitMib, parses] of [
     [700, true],

@@ -34,7 +34,7 @@ export async function compareWithMarimo(
   // Each side goes through the corpus on its own, and does not wait for the other.
   const [theirs, mine] = [inTurn(compared, startMarimoRunner(test, python)), inTurn(compared, ours)];
 
-  test(`there are at least ${atLeast} such notebooks, and the tables name no others`, () => {
+  test(`there are at least ${atLeast} such notebooks, and the tables name only such notebooks`, () => {
     assert.ok(compared.length >= atLeast, `${compared.length}`);
     const names = new Set(corpus.map(({ name }) => name));
     for (const name of [...Object.keys(DIFFERENCES), ...Object.keys(LEFT_OUT)])

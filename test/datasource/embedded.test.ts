@@ -119,7 +119,7 @@ for (const [kind, quotient, types] of [
   });
 }
 
-test('every data file is a table, and a broken one does not affect the others', async () => {
+test('every data file is a table, and a broken file does not affect the other tables', async () => {
   const session = await shared.open({ kind: 'files', path: 'data' });
   assert.deepEqual((await ask(session, 'SHOW TABLES')).rows, [['packed'], ['people'], ['sales']]);
   assert.deepEqual((await ask(session, 'SELECT * FROM sales ORDER BY day')).rows, [
@@ -186,7 +186,7 @@ const REFUSED: readonly (readonly [kind: string, path: string, sql: string])[] =
   ['files', 'data', "ATTACH 'x.duckdb'"],
 ];
 
-test('statements reach no other file, and change nothing', async () => {
+test('statements on data files reach no other file, and change nothing', async () => {
   const { open, at } = shared;
   const before = readdirSync(at());
   const sessions = new Map(
@@ -202,7 +202,7 @@ test('statements reach no other file, and change nothing', async () => {
   assert.deepEqual(readdirSync(at()), before);
 });
 
-test('a database file cannot be read as a file, and a link in its place is not followed', async () => {
+test('a database file cannot be read as a data file, and a link in place of a database file is not followed', async () => {
   const { open, at } = shared;
   const session = await open({ kind: 'duckdb', path: 'shop.duckdb' });
   assert.deepEqual((await ask(session, 'SELECT id FROM item')).rows, [[1]]);
@@ -239,7 +239,7 @@ test('SQLite can be written, and DuckDB and files cannot', async (t) => {
   await assert.rejects(ask(duckdb, 'DELETE FROM item', { readOnly: false }), { category: 'query' });
 });
 
-test('data written between two queries are seen by the second', async (t) => {
+test('the second of two queries sees data that were written between them', async (t) => {
   const { open, at } = workspace(t);
   const [files, duckdb] = [
     await open({ kind: 'files', path: 'data' }),

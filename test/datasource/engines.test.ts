@@ -49,7 +49,7 @@ test('simultaneous statements have a process each', async (t) => {
   assert.equal(new Set(started.map(({ pid }) => pid)).size, 2);
 });
 
-test('a workspace has at most eight working processes, and further statements wait for one of them', async (t) => {
+test('a workspace has at most eight working processes, and further statements wait for one of these processes', async (t) => {
   const { session, started, engines, filesDirectory } = fixture(t);
   const launch = { kind: 'files', filesDirectory, path: '.', mode: 'read' } as const;
   const { signal } = new AbortController();
@@ -102,7 +102,7 @@ test('a process keeps nothing of the workspace open between two statements on fi
   await eventually('it has closed them', () => !open().some((path) => path.startsWith(filesDirectory)));
 });
 
-test('data written between two statements are seen by the second', async (t) => {
+test('the second of two statements sees data that were written between them', async (t) => {
   const { session, filesDirectory } = fixture(t);
   for (let rows = 1; rows < 4; rows++) {
     writeFileSync(join(filesDirectory, 'a.csv'), `x\n${'1\n'.repeat(rows)}`);
@@ -122,7 +122,7 @@ test('a process opens its database again after the file was replaced', async (t)
   assert.equal(started.length, 1);
 });
 
-test('temporary objects of a statement are gone for the next one', async (t) => {
+test('temporary objects of a statement are gone for the next statement', async (t) => {
   const { open, filesDirectory } = fixture(t);
   writeSqlite(join(filesDirectory, 'a.sqlite'), 'CREATE TABLE t (x)');
   const session = open('sqlite', 'a.sqlite');
@@ -171,7 +171,7 @@ test('at most sixteen idle engines are kept', async (t) => {
   );
 });
 
-test('no process is left when the server ends, and no process is kept after that', async (t) => {
+test('no process is left when the server ends, and a later statement keeps no process', async (t) => {
   const { engines, session, started } = fixture(t);
   await ask(session, 'SELECT * FROM a');
   engines[Symbol.dispose]();

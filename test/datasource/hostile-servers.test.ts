@@ -116,7 +116,7 @@ for (const [behaviour, serve] of Object.entries(SERVERS)) {
   });
 }
 
-test('a probe that is cut off closes its sockets', async (t) => {
+test('a connection test that is cut off closes its sockets', async (t) => {
   let open = 0;
   const closed: Promise<void>[] = [];
   const port = await listeningWith(t, (socket) => {
@@ -175,7 +175,7 @@ const PORTS_SCANNED = [
   ['0.0.0.0', 5432],
 ] as const;
 
-test('a port scanner learns nothing: refused targets get the same message, whether something listens there or not', async (t) => {
+test('a port scanner learns nothing: the message for a refused target is the same if the port is open or closed', async (t) => {
   const egress = createEgress({ listenHost: '0.0.0.0', ownPorts: () => [OWN_PORT], allow: undefined });
   const { context } = probeFixture(t, { egress });
   for (const [host, port] of PORTS_SCANNED) {

@@ -81,7 +81,7 @@ for (const { name, skip, connection, ownId, kill, changes } of DATABASES) {
     });
   }
 
-  test(`a connection that ${name} has closed while it was idle is not used again`, { skip }, async (t) => {
+  test(`an idle connection that ${name} has closed is not used again`, { skip }, async (t) => {
     const sessions: DatabaseLink[] = [];
     const run = pooled(t, connection, (session) => sessions.push(session));
     const [[first] = []] = await run(ownId);

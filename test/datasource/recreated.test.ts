@@ -8,7 +8,7 @@ import { KeyringStore } from '#src/datasource/keys/keyring-store.ts';
 import { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import { addWorkspaces, temporaryDirectory, temporaryStore } from '#test/support/store/temporary-store.ts';
 
-test('a grant made in the turn in which its datasource is deleted does not apply to the next datasource', async (t) => {
+test('a grant that is made in the turn that deletes its datasource does not apply to the next datasource of the same name', async (t) => {
   const { store } = await temporaryStore(t);
   addWorkspaces(store, 'ws_home');
   const audit = new AuditTrail(store);

@@ -51,7 +51,7 @@ for (const several of [
   `${TRIGGER}; drop table b`,
   'drop trigger t; end',
 ]) {
-  test(`several statements in one text are refused, and none runs: ${several}`, async () => {
+  test(`several statements in one text are refused, and no statement runs: ${several}`, async () => {
     const session = await open(...(several.startsWith('drop trigger') ? [TRIGGER] : []));
     const names = async () => (await ask(session, 'select name from sqlite_master order by name')).rows;
     const before = await names();

@@ -35,7 +35,7 @@ const ALERT_OF: Readonly<Record<WarningKind, string>> = {
 };
 const skip = noPrometheus;
 
-test('a healthy server that makes backups fires no alert, and each kind of warning fires its own', {
+test('a healthy server that makes backups fires no alert, and each kind of warning fires its own alert', {
   skip,
 }, async (t) => {
   const server = await startChildServer(t, { TROUPE_BACKUP_DIR: join(temporaryDirectory(t), 'backups') });
@@ -74,7 +74,7 @@ test('a backup that gets no more increments fires an alert', { skip }, async (t)
   assert.deepEqual(firingAlerts(t, older), ['TroupeIncrementOld']);
 });
 
-test('a damaged record fires an alert once it was read', { skip }, async (t) => {
+test('a damaged record fires an alert after the record was read', { skip }, async (t) => {
   const first = await startChildServer(t);
   const { id } = await first.client.notebooks.create({
     serialization: { cells: [{ cell_id: 'a', code: '"here it breaks"' }] },

@@ -57,7 +57,7 @@ test('systemd knows every line of the unit', (t) => {
   assert.deepEqual(ours, []);
 });
 
-test('proxies in front of one server, and its image, ask whether it serves, not whether kernels start', () => {
+test('the health checks of proxies and of the image depend on whether the server serves, and not on kernels', () => {
   for (const name of ['haproxy.cfg', 'Caddyfile', 'Containerfile']) {
     const asked = read(name).match(/^(?!\s*#).*\/(?:healthz|readyz)/gm) ?? [];
     assert.equal(asked.length, 1, name);
@@ -65,7 +65,7 @@ test('proxies in front of one server, and its image, ask whether it serves, not 
   }
 });
 
-test('nginx sets no limit for the body of any operation that takes bytes of any size', () => {
+test('nginx does not limit bodies of operations that take bytes of any size', () => {
   const [, unlimited = ''] = /location ~ (\S+) \{\s+client_max_body_size 0;/.exec(read('nginx.conf')) ?? [];
   const paths = Object.values(OPERATIONS).flatMap((operation) =>
     'takesBytes' in operation ? [operation.path.replaceAll(/:\w+\*?/g, 'x')] : [],
@@ -161,7 +161,7 @@ test('the seccomp profile of containers allows the calls that confine kernels, a
   );
 });
 
-test('every command that builds the image with podman keeps its health check, which the OCI format has not', () => {
+test('every command that builds the image with podman keeps the health check, which the OCI format lacks', () => {
   assert.match(read('Containerfile'), /^HEALTHCHECK /m);
   for (const text of [read('Containerfile'), readFileSync('docs/operating.md', 'utf8')]) {
     const commands = text.match(/podman build .*/g) ?? [];

@@ -29,7 +29,7 @@ function read(path: string): Readonly<Record<string, Document>> {
 const KUBERNETES = 'deploy/kubernetes/nodes.yaml';
 const RAY_CLUSTER = 'deploy/ray/raycluster.yaml';
 
-test('the manifests of Kubernetes and the cluster file of Ray match the schemas of their makers', {
+test('the manifests of Kubernetes and the cluster file of Ray match the official schemas', {
   skip: noRay,
 }, () => {
   const bin = join(process.env.TROUPE_TEST_RAY ?? '', 'bin');
@@ -45,7 +45,7 @@ validate_config(prepare_config(yaml.safe_load(open(sys.argv[1]))))`;
   python(join(bin, 'python'), script, 'deploy/ray/cluster.yaml');
 });
 
-test('pods run one node a machine, with the secret and the folder of the workspaces, confined as on a machine', () => {
+test('pods run one node for each machine, with the secret and the folder of the workspaces, and confine kernels as other nodes do', () => {
   const { Deployment, PersistentVolumeClaim } = read(KUBERNETES);
   const { spec: pod, metadata } = Deployment.spec.template;
   const [rule] = pod.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution;
@@ -71,7 +71,7 @@ test('pods run one node a machine, with the secret and the folder of the workspa
   assert.equal(env.get('TROUPE_NODE_KERNEL_NETWORK'), 'none');
 });
 
-test('nothing reaches the nodes, and they reach only the port for nodes and the name service', () => {
+test('no connection reaches the nodes, and nodes reach only the port for nodes and the name service', () => {
   const { Deployment, NetworkPolicy } = read(KUBERNETES);
   const { spec } = NetworkPolicy;
   assert.deepEqual(spec.podSelector.matchLabels, Deployment.spec.template.metadata.labels);

@@ -42,7 +42,7 @@ for (const [user, without, settings] of SETUPS) {
   const place = [user, without && `without ${without}`, ...Object.keys(settings)].filter(Boolean).join(', ');
   const skip = obstacle(user) ?? false;
 
-  test(`statements reach nothing but their database: ${place}`, { skip }, async (t) => {
+  test(`statements reach only their own database: ${place}`, { skip }, async (t) => {
     const server = await startAttacked(t, { user, without, settings });
     const folder = await withDatabases(server);
     const notebook = await openNotebook(server, cells(server, folder), { datasourceSlugs: SLUGS });
@@ -57,7 +57,7 @@ for (const [user, without, settings] of SETUPS) {
     assert.equal(readFileSync(server.neighbour.file, 'utf8'), 'theirs');
   });
 
-  test(`an engine that was taken over reaches nothing but its folder: ${place}`, { skip }, async (t) => {
+  test(`an engine that was taken over reaches only its own folder: ${place}`, { skip }, async (t) => {
     const server = await startAttacked(t, { user, without, settings, rotten: ROTTEN_ENGINE });
     const folder = await withDatabases(server);
     const notebook = await openNotebook(server, cells(server, folder), { datasourceSlugs: SLUGS });

@@ -65,7 +65,7 @@ for (const [what, code, message] of [
     /^OSError: \[Errno 24\] Too many open files: '\/dev\/null' \(The limit is 128 open files/,
   ],
 ] as const) {
-  test(`a notebook that tries to ${what} gets an error that names the limit, and its kernel lives on`, async () => {
+  test(`a notebook that tries to ${what} gets an error that names the limit, and its kernel survives`, async () => {
     const { notebook, run } = await exhaust(code);
     assert.deepEqual([run.status, run.error?.code], ['failed', 'cell_failed']);
     assert.match(run.error!.message, message);

@@ -87,7 +87,7 @@ for (const [what, messages] of [
   ['large frames', '[dict(op="nothing", data=[0] * 900000)]'],
   ['nothing that is known', '[dict(op="nothing")] * 2000'],
 ] as const) {
-  test(`a kernel that floods its server with ${what} does not hold up other sessions`, async (t) => {
+  test(`a kernel that floods its server with ${what} does not delay other sessions`, async (t) => {
     const guilty = await openNotebook(server, { forge: FORGE, flood: `flood(${messages}, ${SECONDS})` });
     await guilty.run(['forge']);
     let over = false;

@@ -350,7 +350,7 @@ for (const [user, without, settings] of TRIES) {
   const skip = obstacle(user) ?? false;
   // A host is started again in the same way in every set-up, so only one of them does it often.
   const kills = user === 'this user' && place === 'with every layer' ? 10 : 1;
-  test(`every process below a busy server of ${user} is confined and has only its own descriptors ${place}`, {
+  test(`every child process of a busy server of ${user} is confined and has only its own descriptors ${place}`, {
     skip,
   }, async (t) => {
     const withModel = hasModel(user);

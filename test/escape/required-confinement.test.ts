@@ -6,7 +6,7 @@ import { readChecks } from '#src/confined/processes/host/kept-checks.ts';
 import { startAttacked } from './attacked-server.ts';
 
 for (const workers of ['1', '2']) {
-  test(`a server of ${workers} workers that must confine kernels but cannot ends before it stores anything or creates a token`, async (t) => {
+  test(`a server of ${workers} workers that cannot confine kernels as its setting requires ends before it stores anything or creates a token`, async (t) => {
     const dataDir = join('/var/tmp', `troupe-required-${process.pid}-${workers}`);
     await assert.rejects(
       startAttacked(t, {

@@ -11,7 +11,7 @@ test('production builds have no fault points', async (t) => {
   assert.deepEqual(await server.end('SIGTERM'), { code: 0, signal: null });
 });
 
-test('whenever the server is killed, everything it acknowledged is kept and no process outlives it', async (t) => {
+test('after the server was killed at any moment, all acknowledged changes are kept and no process outlives the server', async (t) => {
   const report = await driveFaults({
     seed: 20_251_121,
     seconds: 25,

@@ -79,7 +79,7 @@ test('a read sent before the end was announced may still show the run as running
   );
 });
 
-test('a run that ends in two ways is a violation', () => {
+test('a run with two different ends is a violation', () => {
   const problems = judge([...SOUND, ended('cancelled', 40), stored('completed'), ran(1)]);
   assert.match(problems.join(), /also ended as cancelled/);
 });
@@ -98,7 +98,7 @@ test('two runs for one idempotency key are a violation', () => {
   assert.match(hidden.join(), /sent with one key and has several runs/);
 });
 
-test('code that ran twice, or that its completed run never ran, is a violation', () => {
+test('code that ran twice, or that never ran although its run completed, is a violation', () => {
   assert.match(judge([...SOUND, stored('completed'), ran(2)]).join(), /ran 2 times/);
   assert.match(judge([...SOUND, stored('completed')]).join(), /its code t never ran/);
 });

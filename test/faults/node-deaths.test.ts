@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { driveNodeFaults } from './node-deaths.ts';
 
-test('whatever happens to kernel nodes, acknowledged runs end once, and no session has two kernels at once', async (t) => {
+test('after all kinds of failures of kernel nodes, acknowledged runs end once, and no session has two kernels at once', async (t) => {
   const report = await driveNodeFaults({
     rounds: 3,
     seed: 1,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { driveWorkerFaults } from './worker-deaths.ts';
 
-test('whenever workers are killed or stopped, everything the server acknowledged is kept and the other workers continue', async (t) => {
+test('after workers were killed or stopped at any moment, all acknowledged changes are kept and the other workers continue', async (t) => {
   // With this seed, the rounds kill, in this order: a worker that decides a turn, two workers at once, a worker that begins a run,
   // one by SIGSTOP, the home of a session, and a worker that only forwards requests.
   const report = await driveWorkerFaults({

@@ -29,7 +29,7 @@ test('hostile databases and statements write and read nothing outside of their f
   assert.equal(readFileSync(canary, 'utf8'), CANARY);
 });
 
-test('a server whose notebooks query hostile databases stays up, and so does the kernel', async (t) => {
+test('a server whose notebooks query hostile databases survives, and so do its kernels', async (t) => {
   const outcomes = await fuzzThroughServer(t, { random: new SeededRandom(SEED), databases: DATABASES });
   assertMixed(t, outcomes, 'rows', 'OperationalError', 'ProgrammingError');
 });

@@ -41,7 +41,7 @@ test(`${RECORDS} damaged records of seed ${SEED} are read, or rejected with thei
   assert.ok(refused > RECORDS / 10 && refused < RECORDS);
 });
 
-test('a record that claims to be huge is rejected before memory is allocated for it', () => {
+test('a record that claims a huge size is rejected before memory is allocated', () => {
   for (const claim of [
     [0xdd, 255, 255, 255, 255],
     [0xdf, 255, 255, 255, 255],

@@ -8,7 +8,7 @@ import { fuzzTexts } from './text-fuzz.ts';
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_128);
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 500);
 
-test(`${REQUESTS} bad texts of seed ${SEED}, in places of all operations, get answers, and none is 500`, async (t) => {
+test(`${REQUESTS} bad texts of seed ${SEED}, in places of all operations, get answers, and no answer is a 500`, async (t) => {
   const { problems, operations, statuses } = await fuzzTexts(t, {
     seed: SEED,
     forMs: Number.POSITIVE_INFINITY,

@@ -98,12 +98,12 @@ test('unread answers of one workspace leave room for answers of other workspaces
   });
 });
 
-test('answers that are read give their room back', async (t) => {
+test('the memory of an answer is free again after its client has read the answer', async (t) => {
   const server = await serveAnswers(t, { 'GET /large': () => raw('image/png', LARGE) });
   for (let i = 0; i < 2 * MOST; i++) assert.equal((await get(server, '/large', 'busy')).status, 200);
 });
 
-test('a part of a large document keeps the whole document', async (t) => {
+test('an answer with a part of a large document is charged for the whole document', async (t) => {
   const server = await serveAnswers(t, {
     'GET /part': () => raw('image/png', LARGE.subarray(0, 12 * 1024 * 1024)),
   });
@@ -111,7 +111,7 @@ test('a part of a large document keeps the whole document', async (t) => {
   await becomesFull(server, '/part');
 });
 
-test('an answer that ends its connection also keeps its room until it is read', async (t) => {
+test('an answer that ends its connection is also charged until its client has read it', async (t) => {
   const server = await serveAnswers(t, {
     'GET /large': () => raw('image/png', LARGE),
     'POST /large': () => raw('image/png', LARGE),
@@ -135,7 +135,7 @@ test('an answer that ends its connection also keeps its room until it is read', 
   await becomesFull(server, '/large');
 });
 
-test('an answer that began as white space keeps its room until it is read', async (t) => {
+test('an answer that began as white space is charged until its client has read it', async (t) => {
   const value = deferred<unknown>();
   const text = 'x'.repeat(LARGE.byteLength - 1024); // with the rest of its JSON as much
   const server = await serveAnswers(t, {
@@ -188,7 +188,7 @@ test('files that are being sent have bounded memory and descriptors, however slo
   assert.equal((await get(server, '/file', 'busy')).status, 200);
 });
 
-test('a request that was carried out says so when its answer has no room', async (t) => {
+test('the refusal of an answer without room says that the request was carried out', async (t) => {
   const server = await serveAnswers(t, {
     'GET /large': () => raw('image/png', LARGE),
     'POST /large': () => raw('image/png', LARGE),
@@ -203,7 +203,7 @@ test('a request that was carried out says so when its answer has no room', async
   );
 });
 
-test('one answer of any size has room in a workspace that reads no other', () => {
+test('one answer of any size has room in a workspace without other unread answers', () => {
   const memory = new BodyMemory({ alwaysTakesOne: true });
   assert.equal(memory.take('a', 2 * MAX_BODY_MEMORY_BYTES), true);
   assert.equal(memory.take('a', 1), false);
@@ -233,7 +233,7 @@ async function takePlaces(server: TestServer, count: { readonly making: number }
   return answers;
 }
 
-test('a workspace makes few large answers at once, and other workspaces make theirs meanwhile', async (t) => {
+test('few large answers of a workspace are made at once, and large answers of other workspaces meanwhile', async (t) => {
   const { make, count, go } = makeAnswers();
   const server = await serveAnswers(t, { 'GET /made': make, 'GET /small': () => ok({}) });
   const answers = await takePlaces(server, count);
@@ -255,7 +255,7 @@ test('a workspace makes few large answers at once, and other workspaces make the
   );
 });
 
-test('answers whose making fails, or whose clients have left, give their places back', async (t) => {
+test('an answer gives its place back when it cannot be made or its client has left', async (t) => {
   const { make, count, go } = makeAnswers();
   let isBroken = true;
   const server = await serveAnswers(t, {
@@ -302,7 +302,7 @@ test('the JSON of a large value waits for a place, except in a reply that has wa
   await Promise.all(answers);
 });
 
-test('so many large answers of a workspace wait for a place, and one more is refused', async (t) => {
+test('the number of large answers of a workspace that wait for a place has a limit, and one more answer is refused', async (t) => {
   const { make, count, go } = makeAnswers();
   const server = await serveAnswers(t, { 'GET /made': make });
   const answers = await takePlaces(server, count);
@@ -335,7 +335,7 @@ test('an answer whose commit waits for the disk holds no place', async (t) => {
   for (const { status } of await Promise.all(changes)) assert.equal(status, 200);
 });
 
-test('many clients that wait for one run read the run one after the other, each after the memory of the last reader is charged', async (t) => {
+test('of many clients that wait for one run, each reads the run after the answer to the previous client is charged', async (t) => {
   const ended = deferred();
   const sentBefore: number[] = [];
   const server = await serveAnswers(t, {

@@ -37,7 +37,7 @@ test('every kind of reply arrives unchanged', async (t) => {
   assert.deepEqual(await shown('/late'), [200, 'application/json', undefined, '{"late":true}']);
 });
 
-test("every answer has a request id: the client's if that is valid, otherwise a new one", async (t) => {
+test('every answer has a request id: a valid id of the client, or otherwise a new id', async (t) => {
   const server = await serve(t, [thingRoute(() => ok({}))]);
   const idOf = async (sent: string | undefined, path = '/thing') => {
     const { headers } = await send(server, path, {
@@ -57,7 +57,7 @@ test("every answer has a request id: the client's if that is valid, otherwise a 
   assert.equal(new Set(made).size, made.length);
 });
 
-test('prepared headers arrive like others, also for pages of other origins and with general headers of their own', async (t) => {
+test('prepared headers arrive like other headers, even for pages of other origins and together with replaced general headers', async (t) => {
   const own = { etag: '"1"', location: '/ä' };
   const cached = { ...own, 'cache-control': 'private, no-cache' };
   const body = Buffer.from('{}');
@@ -114,7 +114,7 @@ test('no answer may be cached, framed, sniffed or read by other origins, unless 
   assert.deepEqual(await general('/asset'), ['private, max-age=31536000, immutable', ...rest]);
 });
 
-test('no value can break out of its header', async (t) => {
+test('no value of a header can add a further header', async (t) => {
   const server = await serve(t, [thingRoute(() => created({}, '/x\r\nset-cookie: a=b'), 'POST')]);
   const { headers } = await send(server, '/thing', { method: 'POST' });
   assert.deepEqual([headers.location, headers['set-cookie']], ['/x%0D%0Aset-cookie:%20a=b', undefined]);

@@ -100,7 +100,7 @@ test('unfinished bodies of two workspaces leave room for a third', async (t) => 
   assert.equal((await post(server, 'quiet', LARGE)).status, 200);
 });
 
-test('a body keeps its room until its request is answered', async (t) => {
+test('a body is charged until its request is answered', async (t) => {
   const { promise: handled, resolve: handle } = deferred();
   const server = await serveBodies(t, handled);
   const body = JSON.stringify({ name: 'x'.repeat(BODY_BYTES - 64) });
@@ -112,7 +112,7 @@ test('a body keeps its room until its request is answered', async (t) => {
   assert.equal((await post(server, 'busy', LARGE)).status, 200);
 });
 
-test('the bodies of a workspace have half of the memory that bodies of other workspaces leave, to the byte', () => {
+test('the bodies of a workspace may use exactly half of the memory that bodies of other workspaces leave', () => {
   const memory = new BodyMemory();
   const half = MAX_BODY_MEMORY_BYTES / 2;
   assert.equal(memory.take('a', half + 1), false);
@@ -130,7 +130,7 @@ test('the bodies of a workspace have half of the memory that bodies of other wor
   assert.equal(memory.take('c', 1), true);
 });
 
-test('an upload needs room as other bodies do, except a small one', async (t) => {
+test('an upload needs room as other bodies do, unless the upload is small', async (t) => {
   const server = await serveBodies(t);
   const upload = (workspaceId: string, bytes: number) =>
     send(server, '/bytes', {
@@ -151,7 +151,7 @@ test('an upload needs room as other bodies do, except a small one', async (t) =>
   });
 });
 
-test('the unread bytes of an upload are charged, to the byte, and given back once they are read or dropped', async () => {
+test('exactly the unread bytes of an upload are charged, until they are read or dropped', async () => {
   const memory = new BodyMemory();
   const room = MAX_BODY_MEMORY_BYTES / 2;
   const open = () => {

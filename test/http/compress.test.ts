@@ -103,7 +103,7 @@ test('small, already compressed and ranged answers are sent unchanged', async (t
   }
 });
 
-test('HEAD has the length, the encoding and the tag that GET has', async (t) => {
+test('HEAD returns the same length, encoding and tag as GET', async (t) => {
   const server = await serve(t, routes);
   for (const encoding of [undefined, 'gzip'])
     for (const path of ['/now', '/small', '/tagged']) {
@@ -114,7 +114,7 @@ test('HEAD has the length, the encoding and the tag that GET has', async (t) => 
     }
 });
 
-test('exactly the answers that may be compressed vary by Accept-Encoding', async (t) => {
+test('only answers that may be compressed have Vary: Accept-Encoding', async (t) => {
   const server = await serve(t, routes);
   for (const encoding of [undefined, 'br', 'gzip']) {
     const varyOf = async (path: string, more = {}) =>
@@ -173,7 +173,7 @@ test('an Accept-Encoding header is read as RFC 9110 says', () => {
   assert.deepEqual([yes.filter((one) => !acceptsGzip(one)), no.filter(acceptsGzip)], [[], []]);
 });
 
-test('large answers of one workspace are compressed one at a time, and two in all, so that threads are left', async () => {
+test('at most one large answer of a workspace, and two in all, are compressed at once, so that threads stay free', async () => {
   const large = raw('application/json', JSON.stringify(TEXT.repeat(5)));
   const encodingOf = async (workspaceId: string, reply = large) =>
     (await compress(reply, workspaceId)).headers?.['content-encoding'];

@@ -117,7 +117,7 @@ for (const host of [
   '[::1',
   'ä.example',
 ]) {
-  test(`no link is made to the host ${JSON.stringify(host)}`, () => {
+  test(`no link names the host ${JSON.stringify(host)}`, () => {
     assert.throws(() => publicOriginOf(host, ''), { code: 'invalid_request' });
   });
 }

@@ -121,7 +121,7 @@ test('a failure before the head has its own status, and a failure after it is in
   );
 });
 
-test('a failure to store or encode the answer is also in the body', async (t) => {
+test('a failure to store or encode a late answer is reported in the body', async (t) => {
   let durable: Promise<void> = Promise.reject(new Error('disk full'));
   durable.catch(() => {});
   const values = [{ success: true }, { big: 1n }];
@@ -138,7 +138,7 @@ test('a failure to store or encode the answer is also in the body', async (t) =>
   }
 });
 
-test('a client that leaves while it waits is noticed, and nothing more is written', async (t) => {
+test('when a waiting client leaves, the server notices and writes nothing more', async (t) => {
   const value = deferred<unknown>();
   const left = deferred();
   const server = await serveLate(t, ({ signal }) => {
@@ -167,7 +167,7 @@ test('a late answer to a chunked body is whole, and its connection ends after it
   assert.ok(connection.text.endsWith('\r\n\r\n{"success":true}'));
 });
 
-test('a waiting reply sends nothing early, and its accepted reply is stored with the idempotency key at once', async (t) => {
+test('a request that waits sends nothing early, and its 202 is stored with the idempotency key at once', async (t) => {
   const value = deferred<PlainReply>();
   const stored: string[] = [];
   const later = deferred<unknown>();

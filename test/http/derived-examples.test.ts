@@ -31,13 +31,13 @@ test('the example of a page is the last page, with the known example of its item
   });
 });
 
-test('an answer that has an example keeps it', () => {
+test('an answer with a written example keeps this example', () => {
   const known = { Thing: { name: 'Sales' } };
   assert.deepEqual(withDerivedExamples([Thing], known), known);
   assert.deepEqual(withDerivedExamples([{ ...Thing, examples: [1] }, Type.String()], {}), {});
 });
 
-test('a text that must match a pattern needs an example of its own', () => {
+test('a text with a pattern needs a written example', () => {
   const schema = (own: object) => [
     Type.Object({ id: Type.String({ pattern: '^th_[0-9]+$', ...own }) }, { $id: 'Thing' }),
   ];

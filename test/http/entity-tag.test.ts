@@ -88,7 +88,7 @@ for (const [what, header] of Object.entries({
     assert.equal(outcome({ 'if-match': header, 'if-none-match': '' }), 'invalid_request');
   });
 
-test('the tag of content differs when the content does', () => {
+test('different content has different tags', () => {
   assert.equal(contentTag('a'), contentTag(Buffer.from('a')));
   assert.notEqual(contentTag('a'), contentTag('b'));
   assert.match(contentTag('a'), /^"[\w-]{43}"$/);

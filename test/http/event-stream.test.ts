@@ -76,7 +76,7 @@ test('a stream opens at once with its headers, a comment and the state', async (
   raw.leave();
 });
 
-test('a client that has left is no longer a subscriber', async (t) => {
+test('a client stops being a subscriber when it leaves', async (t) => {
   const { connect, stream } = await serveStream(t);
   const left = new Promise<void>((resolve) => stream.onEmpty(resolve));
   const raw = connect();
@@ -218,7 +218,7 @@ test('a frame larger than every buffer arrives whole, even if the reader pauses'
   raw.leave();
 });
 
-test('streams can be ended by their caller, as when a token is revoked', async (t) => {
+test('all streams of a caller can be ended, as when a token is revoked', async (t) => {
   const { connect, server, stream } = await serveStream(t);
   const raw = connect();
   await raw.until((sent) => sent.includes('session.replayed'));

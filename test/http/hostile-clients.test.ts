@@ -43,7 +43,7 @@ async function ended(raw: RawConnection): Promise<{ text: string }> {
   return { text: raw.text };
 }
 
-test('bytes after a request with an unclear end are not answered', async (t) => {
+test('no bytes after a request with an unclear end are answered', async (t) => {
   const server = await serve(t, routes);
   for (const form of [
     'Content-Length: 2\r\nContent-Length: 2',
@@ -113,7 +113,7 @@ test('a head that is too long or malformed reaches no route', async (t) => {
   }
 });
 
-test('clients that stop in the middle of a request are disconnected, and nobody waits for them', async (t) => {
+test('clients that stop in the middle of a request are disconnected, and delay no other client', async (t) => {
   const server = await serve(t, routes);
   const halves = {
     silent: '',
@@ -178,7 +178,7 @@ test('a client that sends one byte at a time cannot keep a connection open for e
   assert.equal(text, '');
 });
 
-test('every answer has the security headers, however it is produced', async (t) => {
+test('answers of every kind have the security headers', async (t) => {
   const server = await serve(t, routes);
   const answers = await Promise.all([
     send(server, '/thing'),

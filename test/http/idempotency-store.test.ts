@@ -93,7 +93,7 @@ test('a recorded reply is returned again, even after the store was reopened', as
   );
 });
 
-test('a key with another body is refused; another workspace, user, method, path or key makes another request', async (t) => {
+test('a key with another body is refused; the same key with another workspace, user, method or path is another request', async (t) => {
   const { book } = await openBook(t);
   complete(book, request(), reply('one'));
   assert.throws(() => book.begin(request({}, 'other')), { code: 'idempotency_key_reused' });
@@ -108,7 +108,7 @@ test('a key with another body is refused; another workspace, user, method, path 
   }
 });
 
-test('the key of a running request is refused, and free again once that was abandoned', async (t) => {
+test('the key of a running request is refused, and can be used again once that request was abandoned', async (t) => {
   const { book } = await openBook(t);
   const first = book.begin(request());
   assert.throws(() => book.begin(request()), { code: 'idempotency_in_progress' });
@@ -118,7 +118,7 @@ test('the key of a running request is refused, and free again once that was aban
   assert.equal(replayed(book, request()), undefined);
 });
 
-test('a record expires after a day, not before, and its key can then be used again', async (t) => {
+test('a record expires after exactly a day, and then its key can be used again', async (t) => {
   const kept = await openBook(t);
   complete(kept.book, request(), reply('one'));
   await kept.store.durable();
@@ -176,7 +176,7 @@ test('a sweep removes all expired records, in small commits', async (t) => {
   assert.equal(left(), 1);
 });
 
-test('a key that several workers receive is carried out by one living worker', async (t) => {
+test('when several workers receive the same key, one living worker carries out the request', async (t) => {
   const { store } = await openBook(t);
   const living = new Set(['first', 'second']);
   const [first, second] = [...living].map((incarnation) => {

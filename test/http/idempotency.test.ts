@@ -110,7 +110,7 @@ test('the store gets workspace, user, method, path and key, and the raw body has
   );
 });
 
-test('if the answer contains a secret, the store gets the credential to seal it with', async (t) => {
+test('if the answer contains a secret, the store gets the credential that seals the answer', async (t) => {
   const idempotency = new MemoryReceipts();
   const server = await serve(t, [{ ...thing(() => ok({})), secretAnswer: true }], { idempotency });
   await post(server, 'key');
@@ -201,7 +201,7 @@ test('a key is 1 to 255 visible ASCII characters', async (t) => {
   );
 });
 
-test('a request whose shared turn begins later is identified by the body that was sent', async (t) => {
+test('a request is identified by the sent body, even if its shared turn begins later', async (t) => {
   const idempotency = new MemoryReceipts();
   const decisions: (() => void)[] = [];
   const isDue = deferred();

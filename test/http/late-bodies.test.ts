@@ -104,7 +104,7 @@ test('a body that arrives after its caller has lost access is refused', async (t
   assert.deepEqual([status, body.code, seen.handled], [401, 'unauthenticated', 0]);
 });
 
-test('a body that arrives after others have lost access is accepted', async (t) => {
+test('a body is accepted when only other callers have lost access before its arrival', async (t) => {
   const { server, begin } = await serveBodies(t);
   const { request, answered } = begin('POST', '/things', { ...JSON_BODY, 'content-length': '12' });
   request.write('{"name"');
@@ -149,7 +149,7 @@ test('a request whose caller loses access while it is prepared is refused', asyn
   assert.deepEqual([status, body.code, seen.handled], [401, 'unauthenticated', 0]);
 });
 
-test('a key is free again after its caller has lost access while the request was prepared', async (t) => {
+test('an idempotency key can be used again when its caller loses access during the preparation of the request', async (t) => {
   const log: string[] = [];
   const start = {
     kind: 'proceed',
@@ -199,7 +199,7 @@ test('a client that leaves before its whole body is read does not make the body 
   assert.ok(seen.bytes === 100_000 || seen.errors.length === 1);
 });
 
-test('an upload ends if its caller cannot be checked, and later ones are still checked', async (t) => {
+test('an upload ends if its caller cannot be checked, and callers of later uploads are still checked', async (t) => {
   const { server, seen, begin } = await serveBodies(t);
   const uploads = [1, 2].map(() => {
     const { request, answered } = begin('PUT', '/bytes', { ...GOOD, 'content-length': '1000' });

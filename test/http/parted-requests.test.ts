@@ -81,7 +81,7 @@ const REQUESTS: Readonly<Record<string, string>> = {
 };
 
 for (const [name, request] of Object.entries(REQUESTS))
-  test(`${name}, cut at any byte, is answered as in one piece`, async (t) => {
+  test(`${name} gets the same answer when it is cut at any byte`, async (t) => {
     const server = await serve(t, routes);
     const [whole = ''] = await answersInParts(server, [[request]]);
     assert.match(whole, name === 'an unknown path' ? /^HTTP\/1\.1 404 / : /^HTTP\/1\.1 20[04] /);

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { GOOD, JSON_BODY, send, serve } from './test-server.ts';
 import { thingRoutes, violationsOf } from './thing-routes.ts';
 
-test('cheap checks come first: a refusal that needs less of the request precedes a refusal that needs more', async (t) => {
+test('cheap checks come first: a refusal from the head of a request precedes a refusal from its body', async (t) => {
   const phase = { isDraining: true };
   const server = await serve(t, thingRoutes, { phase });
   const headers: Record<string, string> = {

@@ -211,7 +211,7 @@ test('a mistake in a text of megabytes is reported with its place', () => {
   ]);
 });
 
-test('20 MB are refused without being kept in memory, announced or not', async (t) => {
+test('a body of 20 MB is refused without being kept in memory, with or without an announced length', async (t) => {
   const server = await serve(t, thingRoutes);
   const body = Buffer.alloc(20_000_000, '[');
   const announced = await send(server, '/things', { method: 'POST', headers: JSON_BODY, body });
@@ -247,7 +247,7 @@ test('only a bounded part of an endless body is read and discarded', async (t) =
   assert.match(raw.text, /^$|^HTTP\/1\.1 413 .*connection: close/is);
 });
 
-test('an announced body that is too large is refused before it is sent', async (t) => {
+test('a body with too large an announced length is refused before the client sends it', async (t) => {
   const server = await serve(t, thingRoutes);
   const raw = new RawConnection(server);
   const head = Object.entries(JSON_BODY).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -265,7 +265,7 @@ test('a body exactly at the limit is accepted, and one byte more is not', async 
   assert.deepEqual([await post(ofLength(4096)), await post(ofLength(4097))], [201, 413]);
 });
 
-test('an optional body may be left out, and a route without a body ignores one', async (t) => {
+test('an optional body may be left out, and a route without a body ignores a sent body', async (t) => {
   const server = await serve(t, thingRoutes);
   const without = await send(server, '/optional', { method: 'POST' });
   const withBody = await send(server, '/optional', {

@@ -90,7 +90,7 @@ function logOf(nowMs: () => number, refusesAll = () => false) {
   return { lines, log: new RequestLog({ log, logsAll: false, slowMs: 20, nowMs, refusesAll }) };
 }
 
-test('above level debug a request has a line only when it was slow on the server', () => {
+test('above level debug only requests that were slow on the server have a line', () => {
   const { lines, log } = logOf(() => 0);
   const outcome = { status: 200, bytes: 2, mayTakeLong: false, hasLeft: false };
   for (const ms of [0, 20, 21]) log.replied(SLOW_ROUTE, LOGGED, { ...outcome, ms });
@@ -103,7 +103,7 @@ test('above level debug a request has a line only when it was slow on the server
   ]);
 });
 
-test('a limit logs one refused request in a second, with the number of refusals since the last line', () => {
+test('a limit logs at most one refused request a second, with the number of refusals since the last line', () => {
   const clock = { nowMs: 0 };
   const { lines, log } = logOf(() => clock.nowMs);
   const refuse = () =>

@@ -12,7 +12,7 @@ import { docs } from './thing-routes.ts';
 
 const defaults = () => httpDefaults({ error: () => {} });
 
-test('a port in use is refused in one line', async (t) => {
+test('the error for a port in use has one line', async (t) => {
   const server = await serve(t, []);
   const taken = { host: '127.0.0.1', port: server.port };
   await assert.rejects(createServer({ ...defaults(), routes: [], auth, listen: taken }), {
@@ -20,7 +20,7 @@ test('a port in use is refused in one line', async (t) => {
   });
 });
 
-test('a route with an unknown action, or declared twice, keeps the server from starting', async () => {
+test('a route with an unknown action, or a route that is declared twice, keeps the server from starting', async () => {
   const route = (access: 'public' | { action: string }) =>
     defineRoute({ ...docs, method: 'GET', path: '/x', operationId: 'x', access, handle: () => ok({}) });
   await assert.rejects(

@@ -89,7 +89,7 @@ test('when a process is killed, the others answer its waiting connections', asyn
   assert.deepEqual(new Set(await Promise.all(answers)), new Set([String(other.pid)]));
 });
 
-test('when one process stops listening, the socket stays open for the others, and the last one closes it', async (t) => {
+test('when one process stops listening, the socket stays open for the other processes, and the last process closes it', async (t) => {
   const { port, processes, close } = await share(t, 2);
   close();
   for (const [index, child] of processes.entries()) {

@@ -37,7 +37,7 @@ function turnsOf(t: TestContext) {
   return { pass, turns, done, request };
 }
 
-test('requests of the only workspace are handled at once, however long the requests take', (t) => {
+test('requests of the only workspace are handled at once, even if they take long', (t) => {
   const { request, done } = turnsOf(t);
   for (let i = 0; i < 5; i++) request('a', `a${i}`, 10);
   assert.equal(done.length, 5);
@@ -70,7 +70,7 @@ test('many workspaces whose requests wait take turns, and a turn ends when it wa
   assert.deepEqual(done.splice(0), ['f']);
 });
 
-test('after ten seconds of one workspace alone its requests are handled at once again', async (t) => {
+test('a workspace that was alone for ten seconds has its requests handled at once again', async (t) => {
   const { pass, turns } = turnsOf(t);
   turns.isAlone('a');
   assert.equal(turns.isAlone('b'), false);

@@ -56,7 +56,7 @@ test('a run that reaches its deadline is interrupted and fails with timed_out, a
   await notebook.close();
 });
 
-test('a run that ends before its deadline is not affected by it, nor is the next run', async () => {
+test('a deadline affects neither a run that ends earlier nor the next run', async () => {
   const notebook = await openNotebook(server, { quick: 'x = 1', slow: '' });
   const seconds = await withDeadline(async (timeoutS) => {
     const { status, error } = await notebook.run(only('quick', timeoutS));
@@ -69,7 +69,7 @@ test('a run that ends before its deadline is not affected by it, nor is the next
   await notebook.close();
 });
 
-test('a cell that ignores the interrupt of a deadline is killed with its kernel, and the error says so', async () => {
+test('a kernel whose cell ignores the interrupt of a deadline is killed, and the error reports the kill', async () => {
   const notebook = await openNotebook(server, { stubborn: STUBBORN });
   const run = await notebook.run({ type: 'all', timeoutS: 1 });
   assert.deepEqual([run.status, run.error?.code], ['failed', 'timed_out']);
@@ -168,7 +168,7 @@ test('a deadline is 1 to 86400 whole seconds', async () => {
   await notebook.close();
 });
 
-test('a retry with the same key returns the run with its deadline, and is refused with another deadline', async () => {
+test('a retry with the same key returns the run with its deadline, and a retry with another deadline is refused', async () => {
   const notebook = await openNotebook(server, { loop: LOOP });
   const idempotencyKey = 'deadline';
   const first = await client.executions.submit(notebook.id, only('loop', 2), { idempotencyKey });

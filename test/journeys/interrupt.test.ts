@@ -48,7 +48,7 @@ test('interrupting a session cancels its run, keeps its variables, and is idempo
   await notebook.close();
 });
 
-test('interrupting a session ends its code call, and the result says so', async () => {
+test('interrupting a session ends its code call, and the result reports the interrupt', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await using events = await notebook.events();
   const call = client.code.execute(notebook.id, LOOP);
@@ -63,7 +63,7 @@ test('interrupting a session ends its code call, and the result says so', async 
   await notebook.close();
 });
 
-test('interrupting a session ends the call of an agent in it, and the prompt continues', async () => {
+test('interrupting a session ends the tool call of an agent in the session, and the prompt continues', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const { sessionId } = await client.agentSessions.open({
     environmentId: notebook.environmentId,
@@ -95,7 +95,7 @@ test('an interrupt does not wake a sleeping session, and is refused by a closed 
   assert.equal(await refusalOf(interrupt('nb_unknown')), '404 not_found');
 });
 
-test('members who may execute may interrupt the work of others, and viewers may not', async () => {
+test('members who may execute may interrupt the work of others, and viewers may not interrupt', async () => {
   const editor = await addMember(server, 'ed', 'editor');
   const viewer = await addMember(server, 'vic', 'viewer');
   const notebook = await openNotebook(server, { loop: LOOP });

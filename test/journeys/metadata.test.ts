@@ -55,7 +55,7 @@ test('metadata of a session is set when it is opened, shown, and filters the lis
   await client.notebookSessions.close(id);
 });
 
-test('metadata of executions and prompts is shown by their runs, and filters the lists of runs', async () => {
+test('metadata of executions and prompts is shown in their runs, and filters the lists of runs', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const run = await notebook.run({ type: 'all', metadata: METADATA });
   assert.deepEqual([run.metadata, run.input], [METADATA, { type: 'all' }]);

@@ -85,7 +85,7 @@ test('a session ends the set number of seconds after its opening, even in use: i
   assert.equal((await client.notebookSessions.get(id)).expiresAt, null);
 });
 
-test('a session ends when it was not used for its idle timeout, and each use restarts the timeout', async () => {
+test('a session ends after its idle timeout without use, and each use restarts the timeout', async () => {
   const { client } = server;
   const { id, environmentId, seconds, usedAt } = await inTime(2, async (seconds) => {
     const session = await open(client, { idleTimeoutS: seconds });
@@ -107,7 +107,7 @@ test('a session ends when it was not used for its idle timeout, and each use res
   await isEnvironmentClosed(client, environmentId);
 });
 
-test('an open page keeps its session, however short the idle timeout is, until the page is closed', async () => {
+test('an open page keeps its session, even with a short idle timeout, until the page is closed', async () => {
   const { client, baseUrl } = server;
   const { id, page, seconds } = await inTime(2, async (seconds) => {
     const session = await open(client, { idleTimeoutS: seconds });
@@ -170,7 +170,7 @@ test('a sleeping session ends at its time', async () => {
   }
 });
 
-test('an environment to which others are attached stays open', async () => {
+test('an environment with other attached sessions stays open', async () => {
   const { client } = server;
   const { id, environmentId, sessionId } = await inTime(1, async (seconds) => {
     const { id, environmentId } = await open(client, { ttlS: seconds });

@@ -73,7 +73,7 @@ for (const { name, server } of SERVERS) {
     }
   });
 
-  test(`${name}: the 200 and 202 responses of a submission have the members of the run, runId and lastEventId`, async () => {
+  test(`${name}: the 200 and 202 responses of a submission have the members of the run, and also runId and lastEventId`, async () => {
     const notebook = await openNotebook(server, { a: '1' });
     const path = `/api/v3/notebook-sessions/${notebook.id}/executions`;
     const request = { body: { type: 'all' }, headers: { 'idempotency-key': 'once' } };

@@ -104,7 +104,7 @@ const TABLE: Table<State, keyof typeof EVENTS> = {
 };
 
 for (const state of STATES) {
-  test(`an agent session stored in ${state} comes back idle, and nothing of its prompt is ended or done again`, (t) => {
+  test(`an agent session stored in ${state} comes back idle, and its prompt is neither ended nor carried out again`, (t) => {
     const before = sessionAt(t, state);
     const after = start(t, before.session.getSnapshot());
     tell(after.session, restored);

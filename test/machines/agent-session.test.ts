@@ -42,7 +42,7 @@ const OUT_OF_TOKENS: Failure = {
   message: 'The prompt used more tokens than the limit of prompts allows.',
 };
 
-test('a prompt that needs tools thinks and acts in turns, and its run is ended once', (t) => {
+test('a prompt with tools alternates between thinking and acting, and its run is ended once', (t) => {
   const agent = start(t);
   agent.send(open, prompt(), calls, toolsDone, calls, toolsDone, answer, answer, toolsDone);
   assert.deepEqual(agent.ended, [{ status: 'completed', failure: null }]);
@@ -112,7 +112,7 @@ test('the last answer counts even if it is the last step or uses the last token'
   assert.deepEqual(agent.ended, [{ status: 'completed', failure: null }]);
 });
 
-test('a failed step is tried again after its pause, at most four times per step', (t) => {
+test('a failed step is tried again after a pause, at most four times per step', (t) => {
   const agent = start(t);
   agent.send(open, prompt());
   for (let attempt = 1; attempt <= 3; attempt++) {
@@ -132,7 +132,7 @@ test('a failed step is tried again after its pause, at most four times per step'
   assert.deepEqual(agent.ended, [{ status: 'failed', failure: LIMITED }]);
 });
 
-test('waiting for the model is announced with the cause', (t) => {
+test('a pause before another request to the model is announced with its cause', (t) => {
   const agent = start(t);
   agent.send(open, prompt(), limited);
   assert.deepEqual(agent.notices.at(-1), status('busy', 'model_rate_limited'));
@@ -181,7 +181,7 @@ test('a prompt that reaches the deadline of its request while tools run first st
   assert.deepEqual([agent.state(), agent.ended], ['open.ready', [EXPIRED]]);
 });
 
-test('the deadline of a prompt covers all its steps, and a prompt without one has only the limit of the server', (t) => {
+test('the deadline of a prompt covers all its steps, and a prompt without a deadline has only the limit of the server', (t) => {
   const agent = start(t);
   agent.send(open, prompt({ timeoutMs: 900 }), calls);
   agent.clock.increment(500);
@@ -192,7 +192,7 @@ test('the deadline of a prompt covers all its steps, and a prompt without one ha
   assert.deepEqual([agent.state(), agent.ended], ['open.busy.thinking', [EXPIRED]]);
 });
 
-test('tools that do not stop are abandoned after the grace', (t) => {
+test('tools that do not stop are abandoned after the grace period', (t) => {
   const agent = sessionAt(t, 'open.busy.acting.cancelling');
   assert.equal(agent.work.at(-1), 'act told to stop');
   agent.clock.increment(5_000);
@@ -210,7 +210,7 @@ test('work that cannot begin fails the run', (t) => {
   }
 });
 
-test('closing releases the environment once, in every open state, and announces that', (t) => {
+test('closing releases the environment once in every open state, and the release is announced', (t) => {
   for (const state of STATES.filter((name) => name !== 'closed')) {
     const agent = sessionAt(t, state);
     agent.send(close);

@@ -37,7 +37,7 @@ export function testTable<State extends string, Event extends string>({
 }: TestedTable<State, Event>): void {
   const rows = Object.keys(table) as State[];
   for (const row of rows) {
-    test(`${what} in ${row} takes, refuses or ignores every event as its row says`, (t) => {
+    test(`${what} in ${row} takes, refuses or ignores every event as the row of the table says`, (t) => {
       assert.deepEqual(effects(row, t), table[row]);
     });
   }

@@ -103,7 +103,7 @@ test('a notebook that is not attached cannot be detached', () => {
   assert.equal(outcome(environmentAt('open.occupied'), other), 'ignored');
 });
 
-test('attaching an agent again has no effect, and detaching it lets the environment close', () => {
+test('attaching an agent again has no effect, and an environment can close after its agent is detached', () => {
   const environment = environmentAt('open.vacant');
   for (const id of ['conv_1', 'conv_2', 'conv_1'])
     environment.send({ type: 'attachAgent', sessionId: id as SessionId });
@@ -114,7 +114,7 @@ test('attaching an agent again has no effect, and detaching it lets the environm
   assert.deepEqual(outcome(environment, close), { to: 'closed' });
 });
 
-test('an environment shows as open until it is closed', () => {
+test('the status of an environment is open until the environment is closed', () => {
   const shown = ROWS.map((row) => [row, environmentStatus(environmentAt(row).getSnapshot())]);
   assert.deepEqual(Object.fromEntries(shown), {
     'open.vacant': 'open',

@@ -60,7 +60,7 @@ test('every named delay has a test', () => {
   );
 });
 
-test('only a state with a timer of ours is changed by the clock', (t) => {
+test('the clock changes only states with a named delay', (t) => {
   for (const state of ['closed', 'live.ready', 'live.busy.running', 'dormant', 'failed.retryable'] as const) {
     const s = startSession(t);
     WAY[state](s);

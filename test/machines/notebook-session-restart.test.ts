@@ -52,7 +52,7 @@ test('a restored session starts without early deaths or a failure, and with a ne
   assert.equal(after.state(), 'failed.resting');
 });
 
-test('a restart treats a busy session like the ready one that is stored in its place', (t) => {
+test('a restart treats a busy session like the ready session that is stored in its place', (t) => {
   const afterRestart = (...events: NotebookSessionEvent[]) => {
     const before = startSession(t);
     before.send(open, ready, ...events);

@@ -274,7 +274,7 @@ testTable({
   },
 });
 
-test('an agent of another environment is refused while the session is open, and gets notebook_not_ready while it is closing or closed', (t) => {
+test('an agent of another environment is refused while the session is open, and with notebook_not_ready when the session is closing or closed', (t) => {
   const other = shareEnvironment('env_2');
   const refusals = STATES.map((state) => {
     const s = startSession(t);

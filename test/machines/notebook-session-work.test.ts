@@ -21,14 +21,14 @@ import {
 } from './session-fixture.ts';
 import { BROKEN, CLOSED, KILLED, STUCK, WAY } from './session-states.ts';
 
-test('work that edits is refused in run mode, and other work is accepted', (t) => {
+test('work that edits the notebook is refused in run mode, and other work is accepted', (t) => {
   const s = startSession(t);
   s.send({ ...open, mode: 'run' } as NotebookSessionEvent, ready);
   assert.deepEqual(outcome(s.session, execute('run_1', true)), { refused: 'session_not_editable' });
   assert.deepEqual(outcome(s.session, execute('run_1', false)), { to: 'live.busy.running' });
 });
 
-test('the end and the cancellation of other work are ignored', (t) => {
+test('the end and the cancellation of work that is not in the session are ignored', (t) => {
   const s = startSession(t);
   s.send(open, ready, execute());
   assert.deepEqual(
@@ -39,7 +39,7 @@ test('the end and the cancellation of other work are ignored', (t) => {
   assert.equal(outcome(s.session, done('run_0')), 'ignored');
 });
 
-test('cancelling interrupts at once and kills after the grace, each once', (t) => {
+test('a cancel interrupts the kernel at once and kills it after the grace period, each once', (t) => {
   const s = startSession(t);
   s.send(open, ready, execute(), cancel(), cancel());
   s.clock.increment(3_000);
@@ -70,7 +70,7 @@ test('a kernel that answers after the order to kill it gets no more work', (t) =
   assert.deepEqual(outcome(s.session, execute('run_2')), { refused: 'session_busy' });
 });
 
-test('a kernel that finishes within the grace keeps its memory and its answer', (t) => {
+test('a kernel that finishes within the grace period is kept, and its answer counts', (t) => {
   const s = startSession(t);
   s.send(open, ready, execute(), cancel(), {
     type: 'kernel.done',
@@ -91,7 +91,7 @@ const INTERRUPTED: NotebookSessionEvent = {
   failure: null,
 };
 
-test('work that reaches its deadline is interrupted like cancelled work, but has failed', (t) => {
+test('work that reaches its deadline is interrupted like cancelled work, but counts as failed', (t) => {
   const s = startSession(t);
   s.send(open, ready, executeWithin(10_000));
   s.clock.increment(10_000);
@@ -104,7 +104,7 @@ test('work that reaches its deadline is interrupted like cancelled work, but has
   assert.equal(s.state(), 'live.ready');
 });
 
-test('work that ends by itself after its deadline has interrupted it keeps its own result', (t) => {
+test('work that ends by itself after the interrupt of its deadline keeps its own result', (t) => {
   const s = startSession(t);
   s.send(open, ready, executeWithin(10_000));
   s.clock.increment(10_000);
@@ -115,7 +115,7 @@ test('work that ends by itself after its deadline has interrupted it keeps its o
   );
 });
 
-test('work that was cancelled before its deadline stays cancelled after it', (t) => {
+test('work that was cancelled before its deadline counts as cancelled after the deadline', (t) => {
   const s = startSession(t);
   s.send(open, ready, executeWithin(10_000));
   s.clock.increment(9_999);
@@ -135,7 +135,7 @@ test('a deadline ends with its work, and does not apply to the next work', (t) =
   assert.equal(s.state(), 'live.busy.running');
 });
 
-test('a kernel that ignores the interrupt of a deadline is killed, and the failure says so', (t) => {
+test('a kernel that ignores the interrupt of a deadline is killed, and the failure reports the kill', (t) => {
   for (const end of [exited(EARLY_MS), undefined]) {
     const s = startSession(t);
     s.send(open, ready, executeWithin(10_000));
@@ -163,7 +163,7 @@ test('closing a session ends work past its deadline like any other work', (t) =>
   );
 });
 
-test('a kernel that dies while it is interrupted fails the work with its cause', (t) => {
+test('a kernel that dies during an interrupt fails the work with the cause of the death', (t) => {
   const s = startSession(t);
   s.send(open, ready, execute(), cancel(), exited());
   assert.deepEqual(s.ended, [{ work: { kind: 'run', id: 'run_1' }, status: 'failed', failure: OOM }]);

@@ -25,7 +25,7 @@ import {
 } from './session-fixture.ts';
 import { assertInvariants, BROKEN, STATES, WAY } from './session-states.ts';
 
-test('one life of a session is announced in order, with one start and one stop of the kernel', (t) => {
+test('a session announces its states in order, with one start and one stop of the kernel', (t) => {
   const s = startSession(t);
   s.send(open, ready, execute(), done(), close, exited());
   assert.deepEqual(s.notices, [
@@ -67,7 +67,7 @@ test('a reopened session keeps nothing of its last life', (t) => {
   });
 });
 
-test('a session knows why its last kernel has ended until it is opened again', (t) => {
+test('a session keeps the reason for the end of its last kernel until the session is opened again', (t) => {
   const ends: readonly (readonly [string | null, ...NotebookSessionEvent[]])[] = [
     [null, open, ready],
     ['idle', hibernate, wake, ready],
@@ -84,7 +84,7 @@ test('a session knows why its last kernel has ended until it is opened again', (
   }
 });
 
-test('work that the kernel cannot take fails, and the session with it', (t) => {
+test('when the kernel cannot take work, the work and the session fail', (t) => {
   const s = startSession(t);
   s.send(open, ready);
   s.kernel.breaks = 'order';
@@ -93,7 +93,7 @@ test('work that the kernel cannot take fails, and the session with it', (t) => {
   assert.deepEqual([s.state(), s.context().failure], ['failed.resting', BROKEN]);
 });
 
-test('a kernel that cannot be started fails the session, and a later wake starts another', (t) => {
+test('a kernel that cannot be started fails the session, and a later wake starts another kernel', (t) => {
   const s = startSession(t);
   s.kernel.breaks = 'start';
   s.send(open);
@@ -103,7 +103,7 @@ test('a kernel that cannot be started fails the session, and a later wake starts
   assert.deepEqual([s.state(), s.context().failure, s.kernel.starts], ['live.ready', null, 1]);
 });
 
-test('a bound conversation closes when its session begins to close, not when the kernel is gone', (t) => {
+test('a bound conversation closes when its notebook session begins to close, before the end of the kernel', (t) => {
   for (const state of STATES.filter((state) => state !== 'closed')) {
     const s = startSession(t);
     WAY[state](s);
@@ -113,7 +113,7 @@ test('a bound conversation closes when its session begins to close, not when the
   }
 });
 
-test('a session that gets `close` closes even when the order to its kernel fails', (t) => {
+test('a session that gets `close` closes even when stopping its kernel fails', (t) => {
   const s = startSession(t);
   s.send(open, ready);
   s.kernel.breaks = 'order';
@@ -136,7 +136,7 @@ test('close is taken in every state but closed, and releases the environment onc
   }
 });
 
-test('the user who closes a session first is announced, in every state, and a session that ends by itself names nobody', (t) => {
+test('in every state, the first user who closes a session is announced, and a session that ends by itself names nobody', (t) => {
   for (const state of STATES.filter((state) => state !== 'closed' && state !== 'live.closing')) {
     const s = startSession(t);
     WAY[state](s);
@@ -147,7 +147,7 @@ test('the user who closes a session first is announced, in every state, and a se
   }
 });
 
-test('work that a close ends names the user who closed the session', (t) => {
+test('work that ends because a session is closed names the user who closed the session', (t) => {
   const s = startSession(t);
   s.send(open, ready, execute(), { type: 'close', by: 'ada' });
   assert.equal(s.ended[0]?.failure?.message, 'The session was closed by ada while this was running.');
@@ -208,7 +208,7 @@ test('a failed session is woken only after its pause, and its deaths are then fo
   assert.deepEqual(s.notices.at(-1), { type: 'session.status', status: 'restoring', reason: 'resumed' });
 });
 
-test('a sleeping session wakes without the failure that it had before', (t) => {
+test('a sleeping session forgets an earlier failure when it wakes', (t) => {
   const s = startSession(t);
   s.send(open, exited(EARLY_MS), suspend);
   assert.equal(s.state(), 'dormant');

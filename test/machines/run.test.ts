@@ -113,7 +113,7 @@ test('a run announces its beginning and one end, and later events change nothing
   }
 });
 
-test('only a cancel ends a run that a dead server left', () => {
+test('only a cancel ends a run that a dead server has left running', () => {
   const { run, notices } = runAt('running.stale');
   for (const event of [completed, failed, cancelled, cancel, cancel, completed]) tell(run, event);
   assert.deepEqual(notices, [status('running', null), status('cancelled', null)]);

@@ -22,7 +22,7 @@ function read(uri: string, version: string | undefined): Promise<Response> {
 }
 
 for (const version of ['2025-03-26', '2025-06-18', '2025-11-25'])
-  test(`by the protocol ${version}, an output of 2 MB is read as JSON, because clients refuse so large an event of a stream`, async () => {
+  test(`by the protocol ${version}, an output of 2 MB is sent as JSON, because clients refuse so large an event of a stream`, async () => {
     const notebook = await openNotebook(server, { page: 'import marimo as mo\nmo.Html("x" * 2_000_000)' });
     const { runId } = await server.client.executions.submit(notebook.id, { type: 'all' });
     const { output } = await server.client.waitForRun(runId);
@@ -41,7 +41,7 @@ for (const version of ['2025-03-26', '2025-06-18', '2025-11-25'])
   });
 
 for (const version of ['2025-06-18', undefined])
-  test(`the JSON of a large resource is not made at once (protocol ${version ?? 'of no version'})`, async (t) => {
+  test(`the JSON of a large resource is made in slices (protocol ${version ?? 'of no version'})`, async (t) => {
     const code = '# a "line" \\ ä 😀\n'.repeat(200_000);
     const { id } = await server.client.notebooks.create({
       serialization: { cells: [{ cell_id: 'a', code }] },
@@ -62,14 +62,14 @@ for (const version of ['2025-06-18', undefined])
     assert.equal(result.contents[0]?.text.split('# a "line" \\ ä 😀\n').length, 200_001);
   });
 
-test('the address of a resource has a maximum length, and an answer does not repeat a longer one', async () => {
+test('the address of a resource has a maximum length, and an answer does not repeat a longer address', async () => {
   const response = await read(`troupe://notebooks/${'x'.repeat(3_000_000)}`, '2025-06-18');
   const text = await response.text();
   assert.match(text, /There is no resource with so long an address/);
   assert.ok(text.length < 1000);
 });
 
-test('by the protocol of 2025, a resource that is not there is an error', async () => {
+test('by the protocol of 2025, reading a missing resource is an error', async () => {
   const response = await read('troupe://runs/run_none/assets/asset_none', '2025-06-18');
   const { error } = (await response.json()) as { readonly error: { readonly message: string } };
   assert.match(error.message, /^There is no resource troupe:\/\/runs\/run_none/);

@@ -109,7 +109,7 @@ for (const [era, mode] of Object.entries(ERAS)) {
     checkLongWork(await run('long_work.py', ['http', mode]));
   });
 
-  test(`by ${era} on standard input and output, \`troupe mcp\` does the same`, async () => {
+  test(`by ${era} on standard input and output, \`troupe mcp\` offers the same tools as /mcp`, async () => {
     const COMMAND = JSON.stringify([
       process.execPath,
       join(PACKAGE_ROOT, 'dist/src/faces/cli/main.js'),
@@ -194,7 +194,7 @@ test('cells are edited, files and datasources are read, large outputs are links,
   });
 });
 
-test('a call is cancelled in the worker in which it runs', { skip: HAS_WORKERS }, async (t) => {
+test('a cancellation reaches the worker that carries out the call', { skip: HAS_WORKERS }, async (t) => {
   const { baseUrl } = await startServer(t, { TROUPE_WORKERS: '3' });
   checkLongWork(await run('long_work.py', ['http', 'legacy'], { baseUrl }));
 });
@@ -245,12 +245,12 @@ function post(body: string): Promise<Response> {
   });
 }
 
-test('a notification gets a response that ends, so that the connection can be used again', async () => {
+test('the response to a notification ends, so that the connection can be used again', async () => {
   const response = await post(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }));
   assert.deepEqual([response.status, response.headers.get('content-length')], [202, '0']);
 });
 
-test('malformed messages are refused, and none causes an error of the server', async () => {
+test('malformed messages are refused, and no message causes an error of the server', async () => {
   const messages = [
     '',
     '{',

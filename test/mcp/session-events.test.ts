@@ -29,7 +29,7 @@ async function read(connection: Connection) {
 
 const frame = (event: unknown) => `id: a-1\ndata: ${JSON.stringify(event)}\n\n`;
 
-test('events are the same wherever their bytes are cut, and heartbeats and an event that is cut off are left out', async () => {
+test('events whose bytes are cut at any place are the same, and heartbeats and incomplete events are left out', async () => {
   const events = [{ type: 'a', text: 'ä"\\\n😀' }, { type: 'b' }];
   const bytes = Buffer.from(`:\n${events.map(frame).join(':\n')}id: a-2\ndata: {"type"`);
   for (let at = 0; at <= bytes.length; at++)

@@ -9,7 +9,7 @@ const dataOf = (data: Readonly<Record<string, unknown>>) =>
     Record<string, unknown>
   >;
 
-test('the data of a result have the first cells of a large notebook, and their JSON is not made as a whole', (t) => {
+test('the data of a result contain the first cells of a large notebook, and the JSON of all cells is never made', (t) => {
   const cells = Array.from({ length: 10_000 }, (_, at) => ({
     cellId: `cell-${at}`,
     code: '# "ä"\n'.repeat(100),
@@ -30,7 +30,7 @@ test('the data of a result have the first cells of a large notebook, and their J
   assert.ok(longest <= MAX_DATA_CHARS + 1000, `${longest} characters were encoded at once`);
 });
 
-test('data that fit are whole; otherwise tables are left out first, and then cells that are too long', () => {
+test('data within the limit are complete; from larger data first tables are left out, and then cells that are too long', () => {
   const table = { rows: Array.from({ length: 100_000 }, (_, at) => at) };
   const cell = { cellId: 'a', result: 'x' };
   const expected = { cells: [cell], isCut: true };

@@ -63,7 +63,7 @@ test('open_notebook returns a busy notebook at once', async () => {
   await server.client.runs.cancel(runId);
 });
 
-test('run_python ends at its time limit while other work keeps the notebook busy, and so does a call that waits behind it', async () => {
+test('run_python ends at its time limit while other work keeps the notebook busy, and a later waiting call ends at its limit, too', async () => {
   const notebook = await openNotebook(server, { endless: 'while True: pass' });
   const { runId } = await server.client.executions.submit(notebook.id, { type: 'all' });
   const lines = new NotebookLines();
@@ -82,7 +82,7 @@ test('run_python ends at its time limit while other work keeps the notebook busy
   await server.client.runs.cancel(runId);
 });
 
-test('read_file returns every piece of a long text, and the offset of the next one', async () => {
+test('read_file returns each piece of a long text with the offset of the next piece', async () => {
   const content = 'ä line of text\n'.repeat(4_000);
   await server.client.files.put('long.txt', Buffer.from(content));
   let read = '';
@@ -96,7 +96,7 @@ test('read_file returns every piece of a long text, and the offset of the next o
   assert.equal(read, content);
 });
 
-test('some cells of a large notebook are read without parsing the others at once, with their printed text', async (t) => {
+test('some cells of a large notebook are read with their printed text, and the other cells are not parsed at once', async (t) => {
   const large = `# ${'x'.repeat(3_000_000)}`;
   const notebook = await openNotebook(server, { a: 'print("seen")', large, b: '1' });
   await notebook.run(['a', 'b']);
@@ -129,7 +129,7 @@ test('some cells of a large notebook are read without parsing the others at once
   );
 });
 
-test('the cells of a closed notebook are read after it was opened', async () => {
+test('the cells of a closed notebook can be read after the notebook is opened', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await server.client.notebookSessions.close(notebook.id);
   const own = new ClientNotebook(callWith({ notebookId: notebook.id }), new NotebookLines());

@@ -52,7 +52,7 @@ test('each state of a cell is one event that contains all its changes', () => {
   ]);
 });
 
-test('the event that a cell runs follows the events of cells that began to wait before, however the operations are batched', () => {
+test('the event of a cell that begins to run follows the events of cells that began to wait earlier, in any batches of operations', () => {
   const ops = [
     cellOp('a', { status: 'queued' }),
     cellOp('a', { staleInputs: false }),
@@ -89,7 +89,7 @@ test('an operation that changes nothing is not published, in the same batch or l
   assert.deepEqual(told(), []);
 });
 
-test('the removal of an output is published, even if the output is from before the session', () => {
+test('the removal of an output is published, even for an output from before the session', () => {
   const { batch, changes } = follow();
   changes.hasOutput('b');
   const nothing = output('text/plain', '');

@@ -9,7 +9,7 @@ import { assertLinear } from '#test/support/growth.ts';
 const CELLS = 8000;
 const idsOf = (count: number) => Array.from({ length: count }, (_, at) => `c${at}`);
 
-test('a row of new cells, each put after the last one, is planned in a time that grows with its length', () => {
+test('the time to plan a row of new cells, each put after the previous cell, grows with the length of the row', () => {
   const view = new NotebookView([]);
   assertLinear('create-cell', CELLS, (count) => {
     const create = (id: string, at: number): CellChange => ({
@@ -22,7 +22,7 @@ test('a row of new cells, each put after the last one, is planned in a time that
   });
 });
 
-test('a row of cells, each moved after the last one, is planned in a time that grows with its length', () => {
+test('the time to plan a row of moved cells, each moved after the previous cell, grows with the length of the row', () => {
   const view = new NotebookView(idsOf(CELLS).map((id) => ({ cell_id: id, code: '1', options: {} })));
   assertLinear('move-cell', CELLS, (count) => {
     const [first, ...others] = idsOf(count);
@@ -35,14 +35,14 @@ test('a row of cells, each moved after the last one, is planned in a time that g
   });
 });
 
-test('a new name is compared with the others in a time that grows with the number of cells', () => {
+test('the time to compare a new name with other names grows with the number of cells', () => {
   assertLinear('set-name', 2 * CELLS, (count) => {
     const view = new NotebookView(idsOf(count).map((id) => ({ cell_id: id, code: '', options: {} })));
     planCellEdits(view, [{ type: 'set-name', cellId: 'c0', name: 'first' }]);
   });
 });
 
-test('a cell is not put next to itself by way of five thousand others, and a request looks for that in a million steps', () => {
+test('a cell cannot be its own neighbour through five thousand other cells, and a request checks this in at most a million steps', () => {
   const view = new NotebookView(idsOf(CELLS).map((id) => ({ cell_id: id, code: '', options: {} })));
   const move = (cellId: string, after: string): CellChange => ({ type: 'move-cell', cellId, after });
   const row = idsOf(5000).map((id, at) => move(`c${at + 1}`, id));
@@ -58,7 +58,7 @@ test('a cell is not put next to itself by way of five thousand others, and a req
   );
 });
 
-test('a refusal shows as much of an unknown id as an id may have, because a request may have megabytes', () => {
+test('a refusal shows only as many characters of an unknown id as an id may have, because a request may have megabytes', () => {
   const view = new NotebookView([{ cell_id: 'a', code: '1', options: {} }]);
   for (const place of ['before', 'after'])
     assert.throws(

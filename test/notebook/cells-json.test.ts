@@ -18,7 +18,7 @@ function stepsFor(cells: readonly ReturnType<typeof cell>[]): number {
   return count;
 }
 
-test('a cell that is saved with the code for which it was prepared has its JSON', () => {
+test('a cell that is saved with its prepared code uses the prepared JSON', () => {
   const before = cell('a', 'old');
   const ready = [cell('a', 'new', { hide_code: true }), cell('b', '1')];
   {
@@ -57,7 +57,7 @@ test('the JSON of a short cell is made in one step', () => {
   assert.equal(stepsFor(cells.map((one) => ({ ...one }))), cells.length);
 });
 
-test('the JSON of neighbours is used again, wherever cells are changed, added, removed or moved', () => {
+test('the JSON of unchanged neighbours is used again when cells at any place are changed, added, removed or moved', () => {
   let cells = Array.from({ length: 2000 }, (_, at) => cell(`cell-${at}`, `x = ${at}`));
   const long = cell('long', 'ä'.repeat(100_000));
   let before = atOnce(jsonOfCells(cells)).pieces;

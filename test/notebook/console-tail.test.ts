@@ -25,7 +25,7 @@ test('figures do not count as text, and keep their places when text around them 
   );
 });
 
-test('the number of omitted figures is known', () => {
+test('the number of omitted figures is counted', () => {
   const figure = { channel: 'media', mimetype: 'image/png', data: 'f', timestamp: 1 } as const;
   const many = tailOf(...Array.from({ length: 103 }, () => figure));
   const large = tailOf({ ...figure, data: 'f'.repeat(17 * 2 ** 20) });
@@ -35,13 +35,13 @@ test('the number of omitted figures is known', () => {
   );
 });
 
-test('text of twice the limit is kept to the last character', () => {
+test('text of exactly twice the limit is kept completely', () => {
   const text = 'h'.repeat(LIMIT) + 't'.repeat(LIMIT);
   const tail = tailOf(stdout(text));
   assert.deepEqual([textOf(tail), tail.omitted], [text, 0]);
 });
 
-test('one character more drops the entry after the beginning', () => {
+test('text of one character more than twice the limit loses the entry after the beginning', () => {
   const tail = tailOf(stdout(`${'h'.repeat(LIMIT)}!${'t'.repeat(LIMIT)}`));
   assert.deepEqual([textOf(tail), tail.omitted], ['h'.repeat(LIMIT) + 't'.repeat(LIMIT), 1]);
 });
@@ -63,7 +63,7 @@ test('a long console keeps its beginning and end, and the number of missing char
   );
 });
 
-test('many small pieces are kept and left out like one large piece', () => {
+test('many small pieces of text are kept and left out like one large piece', () => {
   const pieces = 3 * 1_000_000;
   const tail = new ConsoleTail();
   const piece = (i: number) => stdout(String(i % 10));
@@ -78,7 +78,7 @@ test('dropped text leaves no empty entry', () => {
   assert.deepEqual(tail.entries(), [stdout('h'.repeat(LIMIT) + 't'.repeat(LIMIT))]);
 });
 
-test('the order is kept when a small entry follows one that was too large for the beginning', () => {
+test('the order is kept when a small entry follows an entry that was too large for the beginning', () => {
   const image: CellOutput = { channel: 'media', mimetype: 'image/png', data: 'i'.repeat(20), timestamp: 1 };
   const head = stdout('h'.repeat(LIMIT - 10));
   assert.deepEqual(tailOf(head, image, stdout('abc')).entries(), [head, image, stdout('abc')]);
@@ -107,7 +107,7 @@ test('an object counts with the length of its JSON, plus forty characters for ea
   assert.deepEqual([tail.entries(), tail.omitted], [[], JSON.stringify(data).length + 40]);
 });
 
-test('texts of another type are not joined', () => {
+test('adjacent texts of different types are not joined', () => {
   const html = { ...stdout('<b>'), mimetype: 'text/html' };
   assert.deepEqual(tailOf(html, html, stdout('a')).entries(), [html, html, stdout('a')]);
 });

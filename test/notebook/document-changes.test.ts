@@ -47,7 +47,7 @@ test('a cell with an id that clients could not use is not created', () => {
   }
 });
 
-test('a deleted cell is gone', () => {
+test('a deleted cell is not in the document', () => {
   const { view, changed } = apply({ type: 'delete-cell', cellId: 'b' });
   assert.deepEqual([orderOf(view), changed], ['a c', { registered: [], deleted: ['b'], reordered: true }]);
 });
@@ -83,7 +83,7 @@ test('a new or moved cell whose anchor is missing is reported with its actual pl
   ]);
 });
 
-test('cells are ordered as named; unknown ones are ignored, and unnamed ones follow', () => {
+test('cells get the order in which they are named; unknown cells are ignored, and unnamed cells follow', () => {
   const orders: [string[], string][] = [
     [['c', 'b', 'a'], 'c b a'],
     [['c'], 'c a b'],
@@ -133,7 +133,7 @@ test('the changes of one transaction build on each other', () => {
   assert.deepEqual(changed, { registered: ['n', 'c'], deleted: ['m', 'c'], reordered: true });
 });
 
-test('a transaction with many moves orders the notebook once, or not at all if it moves nothing', (t) => {
+test('a transaction with many moves orders the notebook once, and a transaction without moves does not order it', (t) => {
   const ids = Array.from({ length: 100 }, (_, n) => `c${n}`);
   const view = new NotebookView(ids.map((id) => ({ cell_id: id, code: '', options: {} })));
   const reorder = t.mock.method(view, 'reorder');

@@ -33,7 +33,7 @@ test('a cell without options keeps empty options', () => {
   assert.deepEqual(cells, [{ cell_id: 'a', code: '', options: {} }]);
 });
 
-test('a cell id that appears twice is refused, with the place of the second', () => {
+test('a repeated cell id is refused with its second place', () => {
   const cells = ['a', 'b', 'a'].map((cell_id) => ({ cell_id, code: '' }));
   assert.throws(
     () => normalizeSerialization({ cells }, true),
@@ -51,14 +51,14 @@ test('a cell id that appears twice is refused, with the place of the second', ()
   );
 });
 
-test('settings become options and options become settings, each by its own name', () => {
+test('each setting becomes the option of its name, and each option becomes the setting of its name', () => {
   const config = { disabled: true, hideCode: true, column: 2, name: 'load', expandOutput: true };
   const options = { disabled: true, hide_code: true, column: 2, name: 'load', expand_output: true };
   assert.deepEqual(withConfig({}, config), options);
   assert.deepEqual(configOf(options), config);
 });
 
-test('a default setting is not stored, an omitted one is kept, and so are unknown options', () => {
+test('a default setting is not stored, and omitted settings and unknown options are kept', () => {
   const before = { disabled: true, hide_code: true, column: 0, name: 'load', future: 1 };
   const after = withConfig(before, { disabled: false, column: null, name: '', expandOutput: false });
   assert.deepEqual(after, { hide_code: true, future: 1 });
@@ -73,7 +73,7 @@ test('options of a wrong type count as absent', () => {
   for (const column of [1.5, 1e300]) assert.deepEqual(configOf({ column }), defaults, `${column}`);
 });
 
-test('the title is read from the app options, if it is text there', () => {
+test('the title is read from the app options if the option is a text', () => {
   const titles = ['Costs', 7, null, undefined].map((app_title) =>
     titleOf(normalizeSerialization({ app: { options: { app_title } } }, true)),
   );

@@ -7,7 +7,7 @@ import { openUnsavedNotebook } from './unsaved-notebook.ts';
 
 const SYNTAX = { type: 'syntax', msg: 'invalid syntax' };
 
-test('a cell that is edited during its run stays stale, whatever the kernel reports of the earlier code', () => {
+test('a cell that is edited during its run stays stale after any report of the kernel about the earlier code', () => {
   const { live, cell } = workingNotebook();
   const edit = { type: 'set-code', cellId: 'a', code: 'edited' } as const;
   live.edit([edit], 'user', null);
@@ -31,7 +31,7 @@ test('errors of earlier code are forgotten when the kernel gets the corrected co
   assert.deepEqual(cell.structural, []);
 });
 
-test('code that the kernel sets itself is newer than a waiting edit', () => {
+test('code that the kernel sets itself replaces a waiting edit', () => {
   const { live, cell } = workingNotebook();
   live.edit([{ type: 'set-code', cellId: 'a', code: 'edited' }], 'user', null);
   const change = { type: 'set-code', cellId: 'a', code: 'of the kernel' } as const;

@@ -89,7 +89,7 @@ test('requests to a session that stays busy are refused after 30 seconds, each c
   assert.deepEqual(later, ['session_busy']);
 });
 
-test('a completion for which the kernel takes 30 seconds has no options', async (t) => {
+test('a completion has no options if the kernel takes 30 seconds', async (t) => {
   const pass = holdClock(t);
   const answer = callsOf().complete(CALLER, 'nb_1', { code: 'x' }, NEVER);
   const outcome = outcomesOf([answer]);
@@ -99,7 +99,7 @@ test('a completion for which the kernel takes 30 seconds has no options', async 
   assert.deepEqual(await answer, { prefixLength: 0, options: [], isIncomplete: true });
 });
 
-test('a completion has up to 1,000 options and 1 MiB of text, and says when there were more', async () => {
+test('a completion has up to 1,000 options and 1 MiB of text, and reports omitted options', async () => {
   const complete = async (options: readonly Option[]) => {
     const calls = callsOf((id, answers) => {
       const result = {

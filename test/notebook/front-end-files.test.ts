@@ -27,7 +27,7 @@ function install(t: TestContext): Installed {
 const textOf = async (files: FrontEndFiles, name: string, version = '1.2.3') =>
   Buffer.from((await files.read(version, name)).bytes).toString();
 
-test('files of the package are read by their names, including links', async (t) => {
+test('files of the front end and links to them are served by their names', async (t) => {
   const installed = install(t);
   const files = new FrontEndFiles(() => installed);
   assert.equal(files.version(), '1.2.3');
@@ -72,7 +72,7 @@ for (const name of [
   });
 }
 
-test('only the installed version is served, even after it has changed', async (t) => {
+test('only the installed version of the front end is served, even after a change of the version', async (t) => {
   const before = install(t);
   let installed: Installed | undefined;
   const files = new FrontEndFiles(() => installed);

@@ -110,7 +110,7 @@ test('work waits for the edits that were made before it was accepted, and later 
   assert.deepEqual(commands(log), ['edit a', 'edit b', 'run', 'edit c, d, e']);
 });
 
-test('edits that wait for the end of work are not given to a kernel that has ended', () => {
+test('edits that wait for the end of work are not sent to a kernel that has ended', () => {
   const { log, logged, sink, edit, finish, accept, endWork } = startDriver([commandOf('run')]);
   sink().ready({ phases: { forkMs: 0, connectMs: 0, openMs: 0 }, pid: 1 });
   endWork();

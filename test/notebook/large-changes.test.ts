@@ -10,7 +10,7 @@ const LARGE = { serialization: { cells: [{ cell_id: 'a', code: '#'.repeat(1024 *
 const AT_ONCE = 2;
 const WAITING = 64;
 
-test('few changes of large notebooks of a workspace are made at once, so many wait, and one more is refused', async (t) => {
+test('few changes of large notebooks of a workspace are made at once, a limited number waits, and one more is refused', async (t) => {
   const { store } = await temporaryStore(t);
   addWorkspaces(store, HOME);
   const notebooks = new SavedNotebooks(

@@ -36,7 +36,7 @@ test('no notebook is created or changed, and no secret set, once the workspace i
   assert.throws(() => secrets.set(HOME, document.id, secret), { code: 'not_found' });
 });
 
-test('a large change is refused, and nothing stored, if a session was opened while the change was prepared', async (t) => {
+test('a large change is refused without effect if a session was opened during the preparation of the change', async (t) => {
   const { store } = await temporaryStore(t);
   addWorkspaces(store, HOME);
   let checks = 0;

@@ -37,7 +37,7 @@ async function withOutputs(t: TestContext) {
   return { store, live, open, notebooks, session, show, shown };
 }
 
-test('many outputs are read in slices, and shown when their notebook is loaded', async (t) => {
+test('many outputs are read in slices, and are shown when their notebook is loaded', async (t) => {
   const { live, session, show, shown } = await withOutputs(t);
   await show('first');
   live.forget(session);
@@ -48,7 +48,7 @@ test('many outputs are read in slices, and shown when their notebook is loaded',
   assert.equal(live.prepareOutputs(session), undefined);
 });
 
-test('outputs that were read before a run are not shown after it', async (t) => {
+test('outputs that were read before a run are not shown after the run', async (t) => {
   const { live, session, show, shown } = await withOutputs(t);
   await show('first');
   live.forget(session);
@@ -89,7 +89,7 @@ test('a notebook is loaded again when its home comes back from another worker', 
   );
 });
 
-test('outputs read ahead are not shown once another worker has decided for the notebook', async (t) => {
+test('outputs that were read ahead are not shown after another worker has made decisions about the notebook', async (t) => {
   const { live, open, session, show, shown } = await withOutputs(t);
   await show('first');
   live.forget(session);
@@ -117,7 +117,7 @@ test('a notebook is loaded and observed only in its home', async (t) => {
   assert.equal(live.of(session).stream, stream, 'it is in memory until it leaves');
 });
 
-test('the state of widgets is saved with outputs when it has changed, and is not an output of a cell', async (t) => {
+test('a changed state of widgets is saved with the outputs, and is not an output of a cell', async (t) => {
   const { store, live, session, show, shown } = await withOutputs(t);
   const saved = () => widgetsOf(store, WORKSPACE, session.id);
   await show('first');

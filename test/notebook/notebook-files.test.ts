@@ -86,7 +86,7 @@ test('an unreadable file is refused with the place of the mistake', async (t) =>
   });
 });
 
-test('when a converter dies, the error blames the file', async (t) => {
+test('when a converter dies, the error names the file as the cause', async (t) => {
   const { files } = await open(t, failing('conversion_failed', 'The converter ended without an answer.'));
   const { code, detail } = await refusal(files.import(HOME, { format: 'ipynb', content: '' }));
   assert.deepEqual(
@@ -127,7 +127,7 @@ test('two conversions of a workspace run and sixteen wait, and meanwhile convers
   assert.ok((await rest).every((code) => code === 'unreadable_notebook'));
 });
 
-test('without a host nothing is begun, and the caller may retry', async (t) => {
+test('without a kernel host no conversion begins, and the caller may retry', async (t) => {
   const { files, notebooks, converter, requests } = await open(t, written);
   converter.up = false;
   const { document } = await notebooks.create(HOME, {});
@@ -139,7 +139,7 @@ test('without a host nothing is begun, and the caller may retry', async (t) => {
   assert.deepEqual(requests, []);
 });
 
-test('when the host ends during a conversion, the error does not blame the file', async (t) => {
+test('when the kernel host ends during a conversion, the error does not name the file as the cause', async (t) => {
   const lost = await open(t, failing('kernel_host_failed', 'The kernel host ended during the conversion.'));
   assert.deepEqual(await refusal(lost.files.import(HOME, { format: 'py', content: '' })), GONE);
   const cut = await open(t, () => {
@@ -152,7 +152,7 @@ test('when the host ends during a conversion, the error does not blame the file'
   assert.deepEqual(await refusal(cut.files.import(HOME, { format: 'py', content: '' })), GONE);
 });
 
-test('a notebook read from a file is saved like a new one, up to ten thousand cells', async (t) => {
+test('a notebook that is read from a file is saved like a new notebook, up to ten thousand cells', async (t) => {
   let count = 10_000;
   const { files, notebooks } = await open(t, () => ({
     ok: true,
@@ -234,7 +234,7 @@ test('a note replaces outputs that do not fit into one file', async (t) => {
   ]);
 });
 
-test('an export reads its notebook only when its workspace has a place, and others do not wait for it', async (t) => {
+test('an export reads its notebook only when its workspace has a place, and other workspaces do not wait', async (t) => {
   const ends: (() => void)[] = [];
   const { files, notebooks, store } = await open(
     t,

@@ -40,7 +40,7 @@ async function open(t: TestContext) {
   return { store, notebooks, id, set, shown, kept };
 }
 
-test('a change of another author keeps the state before it as a version, with its author', async (t) => {
+test('a change by another author keeps the previous state as a version, with the author of that state', async (t) => {
   const { set, shown } = await open(t);
   await set('1', 'ada');
   await set('2', 'bob');
@@ -52,7 +52,7 @@ test('a change of another author keeps the state before it as a version, with it
   ]);
 });
 
-test('changes of one author within five minutes are one version and write nothing more', async (t) => {
+test('changes of one author within five minutes are one version and need no further write', async (t) => {
   const { store, id, set, shown, kept } = await open(t);
   await set('1', 'ada');
   t.mock.timers.tick(VERSION_MS - 1000);
@@ -68,7 +68,7 @@ test('changes of one author within five minutes are one version and write nothin
   ]);
 });
 
-test('a file that replaces a notebook keeps the state before it, even if the author is the same', async (t) => {
+test('a file that replaces a notebook keeps the previous state as a version, even for the same author', async (t) => {
   const { set, shown } = await open(t);
   await set('1', 'ada');
   await set('2', 'ada', true);

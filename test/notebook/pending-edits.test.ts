@@ -13,7 +13,7 @@ test('later edits of a cell replace its earlier edits, and each edit is taken on
   assert.equal(edits.take(), undefined);
 });
 
-test('a deleted cell has no code and no settings left, until it is created again', () => {
+test('pending edits have no code and no settings of a deleted cell until the cell is created again', () => {
   const edits = new PendingEdits();
   edits.add([
     { type: 'set-code', cellId: 'a', code: '2' },
@@ -41,7 +41,7 @@ test('names and the order of cells are not sent to a kernel as edits', () => {
   assert.equal(edits.take(), undefined);
 });
 
-test('changes that the kernel makes itself replace earlier edits of the same cell, and never bring back a cell that it has deleted', () => {
+test('changes by the kernel replace earlier edits of the same cell, and never bring back a cell that the kernel has deleted', () => {
   const edits = new PendingEdits();
   edits.add([
     ...['a', 'b', 'c'].map((cellId) => ({ type: 'set-code', cellId, code: 'edited' }) as const),

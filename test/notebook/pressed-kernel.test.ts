@@ -27,7 +27,7 @@ function openPressed(code: string) {
   return { live, release };
 }
 
-test('a kernel that starts while subscribers lag becomes ready, and then waits for them', async () => {
+test('a kernel that starts while subscribers lag becomes ready, and then waits for the subscribers', async () => {
   await using host = await startTestHost();
   const mark = join(host.work, 'printed');
   const code = `print("some text", flush=True)\nopen(${JSON.stringify(mark)}, "w").close()`;

@@ -6,7 +6,7 @@ import { assertLinear } from '#test/support/growth.ts';
 /** Returns HTML with each reference to a public file in brackets. */
 const marked = (html: string) => withReferences(html, (reference) => `[${reference}]`);
 
-test('references to public files are found in sources, in lists of pictures and in styles, and nowhere else', () => {
+test('references to public files are found only in sources, in lists of pictures and in styles', () => {
   const cases: readonly (readonly [html: string, expected: string])[] = [
     ['<img src="public/a.png">', '<img src="[public/a.png]">'],
     ["<img src='./public/a b.png'>", "<img src='[./public/a b.png]'>"],
@@ -36,7 +36,7 @@ test('references to public files are found in sources, in lists of pictures and 
   for (const [html, expected] of cases) assert.equal(marked(html), expected);
 });
 
-test('looking for references takes time in proportion to the HTML, whatever it has', () => {
+test('the time to find references grows in proportion to the HTML, for any HTML', () => {
   const parts = {
     'style attributes without an end': ' style="url(',
     'style sheets without an end': '<style ',

@@ -8,7 +8,7 @@ import { cellOp, done, verdict } from './kernel-messages.ts';
 
 const CREATED_AT = '2026-01-01T00:00:00.000Z';
 
-test('the JSON of a session is kept while nothing changes that its record shows', (t) => {
+test('the JSON of a session is kept until a member of its record changes', (t) => {
   const { json, live, parts } = openSession(t);
   const first = json.of(live, parts());
   assert.equal(json.of(live, parts()), first);
@@ -55,7 +55,7 @@ test('the JSON of a session shows each change at once', (t) => {
   }
 });
 
-test('a record whose JSON is long is not kept, and a very long record is returned as it is', (t) => {
+test('long JSON of a record is not kept, and a very long record is returned as an object', (t) => {
   const { json, live, parts } = openSession(t);
   for (let i = 0; i < 200; i++) live.view.add(`cell-${i}`, '', {});
   const first = json.of(live, parts());

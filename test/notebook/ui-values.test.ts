@@ -24,7 +24,7 @@ test('at most ten thousand values are kept, and one more removes the oldest', ()
   );
 });
 
-test('all values together may have 4 MiB: older values give way, and a value that is too large is not kept', () => {
+test('all values together may have 4 MiB: older values are removed, and a value that is too large is not kept', () => {
   const values = new UiValues();
   const mib = 2 ** 20;
   values.set('a', 'x'.repeat(4 * mib - 1));

@@ -23,7 +23,7 @@ test('a kernel makes at most ten thousand cells', () => {
   assert.ok(view.get('another'));
 });
 
-test('a kernel writes at most 16 MiB of code, and names of a readable length', () => {
+test('a kernel can add at most 16 MiB of code, and only names of a readable length', () => {
   const view = new NotebookView([{ cell_id: 'a', code: '1', options: {} }]);
   const large = 'x'.repeat(10 * MIB);
   applyTransaction(view, [
@@ -43,7 +43,7 @@ test('a kernel writes at most 16 MiB of code, and names of a readable length', (
   assert.deepEqual([view.get('a')?.code.length, view.get('a')?.options], [10 * MIB, {}]);
 });
 
-test('outputs of a notebook are kept up to 256 MiB, and a dropped one leaves a note', () => {
+test('outputs of a notebook are kept up to 256 MiB, and a note replaces a dropped output', () => {
   const ids = Array.from({ length: 6 }, (_, n) => `c${n}`);
   const view = new NotebookView(ids.map((cell_id) => ({ cell_id, code: '', options: {} })));
   const large = 'x'.repeat(50 * MIB);
@@ -66,7 +66,7 @@ function viewWithRoom(chars: number): NotebookView {
   return view;
 }
 
-test('the text and table of an output count towards its size, and so do the objects in it', () => {
+test('the text and table of an output and the objects in it count towards its size', () => {
   const data = { list: [[], []] };
   const table = { columns: [{ name: 'n', type: 't' }], rows: [[1]], rowCount: 1, columnCount: 1 };
   const shown = { ...output('application/json', data), text: 'x', table };

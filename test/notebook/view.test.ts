@@ -26,7 +26,7 @@ test('a new cell is stale, has no output, and has not run', () => {
   assert.deepEqual([console.entries(), console.omitted], [[], 0]);
 });
 
-test('an operation changes the named members of a cell, and keeps those that are null', () => {
+test('an operation changes the named members of a cell, and keeps members that are null', () => {
   const view = viewOf('a');
   view.applyCellOp(cellOp('a', { status: 'running' }));
   view.applyCellOp(cellOp('a', { staleInputs: false }));
@@ -40,7 +40,7 @@ test('an operation changes the named members of a cell, and keeps those that are
   );
 });
 
-test('an empty console clears it, and nothing else does', () => {
+test('only an empty console in an operation clears the console of a cell', () => {
   const view = viewOf('a');
   view.applyCellOp(cellOp('a', { console: [stdout('old')] }));
   view.applyCellOp(cellOp('a', { console: null, status: 'queued' }));
@@ -111,7 +111,7 @@ test('a cell that is edited during its run stays stale until its new code begins
   assert.deepEqual(view.cells.map(shown), ['a idle']);
 });
 
-test('a cell that ran with a value of a cell that was edited meanwhile is stale when the run ends', () => {
+test('a cell is stale at the end of a run if it used a value of a cell that was edited meanwhile', () => {
   const view = viewOf('a', 'b', 'c');
   view.setVariables([{ name: 'x', declaredBy: ['a'], usedBy: ['b'] }]);
   view.setCode(view.get('a')!, 'x = 2', true);
@@ -119,7 +119,7 @@ test('a cell that ran with a value of a cell that was edited meanwhile is stale 
   assert.deepEqual(view.cells.map(shown), ['a stale', 'b stale', 'c idle']);
 });
 
-test('a cell that ran but is outdated again is stale', () => {
+test('a cell that ran is stale if an ancestor has changed again', () => {
   const view = viewOf('a');
   view.applyVerdicts(done({ a: verdict('success') }));
   assert.deepEqual(view.applyVerdicts(done({ a: verdict('success', true) })).map(shown), ['a stale']);
@@ -147,7 +147,7 @@ test('a cell that an ancestor disables stays disabled after verdicts', () => {
   assert.deepEqual(view.cells.map(shown), ['a disabled']);
 });
 
-test('different code makes a cell stale and gives it another version; the same code does not', () => {
+test('different code makes a cell stale and gives the cell another version; the same code changes nothing', () => {
   const view = viewOf('a');
   const cell = view.get('a')!;
   view.applyVerdicts(done({ a: verdict('success') }));
@@ -159,7 +159,7 @@ test('different code makes a cell stale and gives it another version; the same c
   assert.ok(cell.version > 0);
 });
 
-test('a cell never gets an earlier version again, even after it was deleted or the notebook was reloaded', () => {
+test('a cell never gets an earlier version again, even after a deletion of the cell or a reload of the notebook', () => {
   const first = '2026-01-01T00:00:00.000Z';
   const second = '2026-01-01T00:00:00.001Z';
   const saved = { cell_id: 'a', code: '1', options: {} };

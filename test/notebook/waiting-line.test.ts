@@ -3,7 +3,7 @@ import test from 'node:test';
 import { MAX_WAITING, WaitingLine } from '#src/notebook/requests/waiting-line.ts';
 import { deferred } from '#test/support/deferred.ts';
 
-test('requests take their turns in order, even after a failed one, and two notebooks do not wait for each other', async () => {
+test('requests take their turns in order, even after a failed request, and two notebooks do not wait for each other', async () => {
   const line = new WaitingLine('things');
   const first = deferred<number>();
   const had: string[] = [];

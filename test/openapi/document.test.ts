@@ -79,7 +79,7 @@ test('every request body is a named component with an example that its schema an
   }
 });
 
-test('every JSON response has an example that its schema accepts, even without further members', () => {
+test('every JSON response has an example that its schema accepts, even if the schema forbids further members', () => {
   const strict = new Ajv2020({ strict: false });
   addFormats.default(strict);
   strict.addSchema(withClosedSchemas(document), 'openapi');
@@ -215,7 +215,7 @@ test('the document shows no body for an operation that needs none, and a require
   assert.equal(schemas.EmptyBody, undefined);
 });
 
-test('an operation that needs no body accepts an empty object or none, with any content type, and checks every other body', async () => {
+test('an operation that needs no body accepts an empty object or no body, with any content type, and checks every other body', async () => {
   for (const { method, path } of BODILESS) {
     const refusalOf = async (request: RawRequest) => {
       const { status, body } = await server.request(method, path.replace(/:\w+/g, 'placeholder'), request);

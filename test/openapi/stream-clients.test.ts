@@ -72,7 +72,7 @@ function start(t: TestContext, command: string, args: readonly string[], streamU
 }
 
 for (const { name, command, program, workers } of CLIENTS) {
-  test(`${name} misses nothing and gets nothing twice when its connection breaks in the middle of runs`, async (t) => {
+  test(`${name} misses no event and gets no event twice when its connection breaks in the middle of runs`, async (t) => {
     const folder = mkdtempSync(join(GENERATORS, 'made-'));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     cpSync(join(PROGRAMS, program), join(folder, program));

@@ -50,7 +50,7 @@ test('a histogram counts a value that equals a bound among the values below the 
   assert.deepEqual([...histogram.counts], [1, 2, 1]);
 });
 
-test('a metric has a bounded number of series, and one for all others', () => {
+test('a metric has a bounded number of series, and one series for all further labels', () => {
   const family = new Family(['name'], () => ({ count: 0 }));
   for (let n = 0; n < MAX_SERIES; n++) family.of(`name ${n}`).count++;
   assert.equal([...family.series()].length, MAX_SERIES);

@@ -71,7 +71,7 @@ test('a full queue discards and counts spans, and never grows', async () => {
   await exporter[Symbol.asyncDispose]();
 });
 
-test('when the receiver refuses or is gone, only spans are lost, and they are counted', async (t) => {
+test('when the receiver refuses or is gone, only spans are lost, and the lost spans are counted', async (t) => {
   const receiver = await startOtlpReceiver(t);
   receiver.status = 503;
   const dropped: unknown[] = [];
@@ -124,7 +124,7 @@ test('a receiver that never replies delays the end of a server only briefly', as
   assert.equal(dropped, 513);
 });
 
-test('without a trace from the client the sampling share decides, and with zero no trace begins', () => {
+test('without a trace from the client the sampling share decides whether a trace begins, and with a share of zero no trace begins', () => {
   const tracer = new Tracer({ add: () => assert.fail('nothing is recorded') }, 0);
   assert.equal(tracer.start('root'), undefined);
   const passed = tracer.start('child', { parent: { ...PARENT, isSampled: false } });

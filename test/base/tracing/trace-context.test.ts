@@ -15,7 +15,7 @@ test('a well-formed traceparent is read, and passed on with the same trace id an
   assert.notEqual(child.spanId, SPAN);
 });
 
-test('a later version may have more fields, and version 00 may not', () => {
+test('a traceparent of a later version may have more fields, and a traceparent of version 00 may not', () => {
   assert.equal(parseTraceparent(`cc-${TRACE}-${SPAN}-01-what-is-new`)?.traceId, TRACE);
   assert.equal(parseTraceparent(`cc-${TRACE}-${SPAN}-01`)?.traceId, TRACE);
   assert.equal(parseTraceparent(`00-${TRACE}-${SPAN}-01-more`), undefined);

@@ -5,7 +5,7 @@ import { type Load, machinesWanted, RecentMost } from '#src/confined/nodes/deman
 const bounds = { min: 0, max: 10 };
 const load: Load = { live: 0, waiting: 0, capacity: 20, usable: 0, starting: 0 };
 
-test('one machine more is requested than all kernels need', () => {
+test('the server requests one machine more than all kernels need', () => {
   for (const [live, machines] of [
     [1, 2],
     [20, 2],
@@ -17,7 +17,7 @@ test('one machine more is requested than all kernels need', () => {
   assert.equal(machinesWanted({ ...load, waiting: 3, capacity: Infinity }, bounds), 2);
 });
 
-test('no machine is wanted without kernels, unless the settings say so', () => {
+test('without kernels no machine is requested, unless the settings require machines', () => {
   assert.equal(machinesWanted(load, bounds), 0);
   assert.equal(machinesWanted(load, { min: 3, max: 10 }), 3);
 });
@@ -27,13 +27,13 @@ test('the number of machines stays within the bounds', () => {
   assert.equal(machinesWanted({ ...load, live: 1 }, { min: 5, max: 10 }), 5);
 });
 
-test('a kernel that waits although no machine has reached its capacity raises the number, once for each machine that starts', () => {
+test('a kernel that waits below the capacity of all machines raises the number of machines, once for each machine that starts', () => {
   const full = { ...load, live: 4, waiting: 1, usable: 2 };
   assert.equal(machinesWanted(full, bounds), 3);
   assert.equal(machinesWanted({ ...full, usable: 3, starting: 1 }, bounds), 2);
 });
 
-test('the largest number of the last minutes counts', () => {
+test('the largest number of requested machines of the last minutes counts', () => {
   const most = new RecentMost(100);
   assert.equal(most.note(3, 0), 3);
   assert.equal(most.note(1, 50), 3);

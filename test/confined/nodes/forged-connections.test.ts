@@ -156,7 +156,7 @@ const refusedBecause = async (line: Line, reason: RegExp) => {
   assert.match(String(given), reason);
 };
 
-test('a node joins only with a certificate of this server that was not removed', async (t) => {
+test('a node joins only with a certificate of this server, and only while the node is enrolled', async (t) => {
   const opened = await openNodes(t);
   const foreign = await makeAuthority();
   const { key, request } = await requestCertificate('one');
@@ -172,7 +172,7 @@ test('a node joins only with a certificate of this server that was not removed',
   await joined(t, opened, 'one');
 });
 
-test('a node of another release is refused, and list and log name both releases', async (t) => {
+test('a node of another release is refused, and the list of nodes and the log name both releases', async (t) => {
   const opened = await openNodes(t);
   const line = await Line.open(t, opened, await certify(opened, 'one'));
   line.say(offer({ release: { ...RELEASE, python: '3.12.1' } }));
@@ -346,7 +346,7 @@ test('a certificate is renewed for the same key on the connection of its node, w
   assert.equal((await again.next()).op, 'check');
 });
 
-test('a node that is removed while its certificate is renewed is not in the list again', async (t) => {
+test('renewing the certificate of a node that is being removed does not add the node to the list again', async (t) => {
   const opened = await openNodes(t);
   const { enrolled, nodes } = opened;
   const { line, credentials } = await joined(t, opened, 'one');
@@ -413,7 +413,7 @@ test('a certificate is renewed in the last third of its life', () => {
   );
 });
 
-test('connections that stay silent close each other, and nodes of the same and of another address join', async (t) => {
+test('further silent connections close earlier ones, and nodes of the same and of another address can still join', async (t) => {
   const opened = await openNodes(t);
   const first = await joined(t, opened, 'first');
   let closed = 0;
@@ -436,7 +436,7 @@ test('connections that stay silent close each other, and nodes of the same and o
   assert.deepEqual(reports, ['placed']);
 });
 
-test('silent connections of many addresses share a limit, and each further one closes one of the address with the most', async (t) => {
+test('silent connections of many addresses share a limit, and each further connection closes one of the address with most connections', async (t) => {
   const opened = await openNodes(t);
   let closed = 0;
   const silence = (localAddress: string, count: number) =>

@@ -4,7 +4,7 @@ import { InterruptWatch } from '#src/confined/nodes/host/interrupt-watch.ts';
 import { encodeFrame } from '#src/confined/processes/frame-decoder.ts';
 import { followFrame, interruptFrame } from '#src/confined/processes/kernel/kernel-commands.ts';
 
-test('interrupts are found where their last byte comes, wherever the bytes are split', () => {
+test('interrupts are found at their last byte, even if their bytes are split at any place', () => {
   const command = encodeFrame(1, { text: Buffer.from(interruptFrame(7)).toString('latin1') });
   const frames = [
     command,

@@ -28,7 +28,7 @@ test('a node whose unit names the invitation joins again at each restart, even i
   assert.ok(third.said.some((line) => line.startsWith('troupe: This invitation is of no use (')));
 });
 
-test('a new invitation makes a new membership', async (t) => {
+test('a node that gets a new invitation enrols anew', async (t) => {
   const server = await startServerOfNodes(t);
   const first = startNode(t, { name: 'one', invitation: await invite(server) });
   await first.joined();

@@ -113,7 +113,7 @@ test('when the primary of three workers is killed, all kernels on the node end, 
     assert.equal((await again.client.notebookSessions.waitUntilReady(id)).status, 'ready');
 });
 
-test('when a node is killed, its sessions come back on another one', async (t) => {
+test('when a node is killed, its sessions come back on another node', async (t) => {
   const server = await startServerOfNodes(t);
   const first = await joinNode(t, server, 'first');
   const notebook = await openNotebook(server, {
@@ -180,7 +180,7 @@ test('an invitation works once', async (t) => {
   assert.match(second.said.join(' '), /The invitation is not valid: it works once/);
 });
 
-test('a node is not enrolled at a server whose authority differs from that of the invitation', async (t) => {
+test('a node is not enrolled at a server whose authority differs from the authority in the invitation', async (t) => {
   const [server, other] = await Promise.all([startServerOfNodes(t), startServerOfNodes(t)]);
   const { code } = await server.client.nodes.invite();
   const { port } = await other.client.nodes.invite();

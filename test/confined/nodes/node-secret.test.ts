@@ -19,7 +19,7 @@ function secretFile(t: TestContext): string {
   return join(temporaryDirectory(t), 'secret');
 }
 
-test('the server makes the file of the secret, and admits the secret in it and no other', (t) => {
+test('the server makes the file of the secret, and admits the secret in this file and no other secret', (t) => {
   const file = secretFile(t);
   const isSecret = open(file);
   assert.equal(statSync(file).mode & 0o777, 0o600);

@@ -42,7 +42,7 @@ test('kernels of one workspace are spread over idle nodes, in proportion to thei
   );
 });
 
-test('a busy node gets fewer kernels than an idle one', () => {
+test('a busy node gets fewer kernels than an idle node', () => {
   assert.equal(choose([node('busy', { loadPerCore: 2 }), node('idle')], 'spread')?.name, 'idle');
   assert.equal(
     choose([node('busy', { loadPerCore: 2 }), node('idle', { kernels: 3 })], 'spread')?.name,
@@ -56,7 +56,7 @@ test('a kernel starts on the node with the most free memory, minus the memory th
   assert.equal(choose([node('a'), claimed], 'spread')?.name, 'a');
 });
 
-test('a node is full at its capacity, and not yet full one kernel before that', () => {
+test('a node is full at its capacity, and not yet full with one kernel less', () => {
   assert.equal(choose([node('a', { kernels: 9 })], 'spread')?.name, 'a');
   assert.equal(choose([node('a', { kernels: 10 })], 'spread'), undefined);
 });

@@ -54,7 +54,7 @@ test('a first line that is not a message, and a connection that ends before its 
   await assert.rejects(readFirstLine(other), /ended before/);
 });
 
-test('messages arrive whole, wherever their bytes are cut, and a line of more than 512 KiB ends the connection', async (t) => {
+test('messages whose bytes are cut at any place arrive whole, and a line of more than 512 KiB ends the connection', async (t) => {
   const [client, other] = await pair(t);
   const found: FrameFields[] = [];
   let broken: unknown;
@@ -77,7 +77,7 @@ test('messages arrive whole, wherever their bytes are cut, and a line of more th
   assert.match(String(broken), /too long/);
 });
 
-test('a difference between two releases is named', () => {
+test('the error for a node of another release names both releases', () => {
   const release = { version: '1.0.0', build: 'b1', scripts: 'a', marimo: '0.25.2', python: '3.11.7' };
   assert.equal(compareReleases(release, { ...release }), null);
   assert.match(

@@ -118,7 +118,7 @@ test('the server posts a job for each node that is missing, with an invitation o
   assert.equal(new Set(invitations).size, 2);
 });
 
-test('a kernel that waits brings nodes at once, and idle nodes are drained and given back', async (t) => {
+test('for a waiting kernel the server requests nodes at once, and idle nodes are drained and given back', async (t) => {
   const { nodes, opened, open } = await bed(t);
   nodes.waiting = 1;
   nodes.changed();
@@ -151,7 +151,7 @@ test('a node that is not needed takes no kernels, and ends once its last kernel 
   assert(nodes.states.has(second!), 'the node with a kernel stays');
 });
 
-test('a node that is lost is replaced, and its job stopped', async (t) => {
+test('a lost node is replaced, and its job is stopped', async (t) => {
   const { nodes, opened, ray } = await bed(t, { min: 1 });
   const [job] = await opened(1);
   job!.status = 'RUNNING';
@@ -190,7 +190,7 @@ test('there are never more jobs than the settings allow', async (t) => {
   await opened(3);
 });
 
-test('Ray that cannot be asked is a problem that is logged once, and is asked again', async (t) => {
+test('a Ray cluster that does not answer is logged once and asked again', async (t) => {
   const { ray, engine, logged, opened } = await bed(t, { min: 1, failure: 503 });
   await eventually('the problem', () => engine.problem !== null);
   assert.match(engine.problem!, /answered GET \/api\/jobs\/ with 503/);
@@ -204,13 +204,13 @@ test('Ray that cannot be asked is a problem that is logged once, and is asked ag
   assert(!logged.join().includes('a secret of the request') && !logged.join().includes(TOKEN));
 });
 
-test('a wrong token is named', async (t) => {
+test('the error for a wrong token of Ray names the token', async (t) => {
   const { ray, engine } = await bed(t, { min: 1, failure: 401 });
   await eventually('the problem', () => engine.problem !== null);
   assert.equal(engine.problem, `Ray at ${ray.url} refuses the token of TROUPE_RAY_TOKEN_FILE.`);
 });
 
-test('a job that fails is shown with the last line of its log, and another one follows', async (t) => {
+test('a failed job is shown with the last line of its log, and another job replaces it', async (t) => {
   const { engine, opened, ray, nodes } = await bed(t, { min: 1 });
   const [job] = await opened(1);
   Object.assign(job!, { status: 'FAILED', message: 'exit code 127\n/bin/sh: troupe: not found\n' });
@@ -264,7 +264,7 @@ test('ten ended jobs stay for their logs, and one more removes the oldest', asyn
   await eventually('the oldest is removed', () => !ray.jobs.has(first!.submission_id));
 });
 
-test('a server that lacks a setting for Ray does not start, and names it', async (t) => {
+test('a server that lacks a setting for Ray does not start, and its error names the setting', async (t) => {
   const directory = DataDirectory.inherited(temporaryDirectory(t));
   const log = { info() {}, warn() {}, error() {} } as unknown as Log;
   const start = (settings: Record<string, string>) =>

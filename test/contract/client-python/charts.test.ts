@@ -24,7 +24,7 @@ const bundles = JSON.parse(await run(PYTHON, [join(PROGRAMS, 'charts.py')], { cw
 
 const htmlOf = (name: string) => String(bundles[name]?.['text/html']);
 
-test('a chart of altair has its specification and HTML, also when it is too large for the record of its run', () => {
+test('a chart of altair has its specification and HTML, also when the chart is too large for the record of its run', () => {
   for (const name of ['code', 'run']) {
     const { mark } = Object(bundles[name]?.[VEGALITE]) as { mark: { type: string } };
     assert.equal(mark.type, 'bar', name);
@@ -35,7 +35,7 @@ test('a chart of altair has its specification and HTML, also when it is too larg
   assert.deepEqual(Object.keys(bundles.plotly ?? {}), ['text/plain', 'application/vnd.plotly.v1+json']);
 });
 
-test('with vl-convert-python a chart is a picture that loads nothing, and HTML where it cannot be drawn', () => {
+test('with vl-convert-python a chart is a picture that loads nothing, and HTML if the chart cannot be drawn', () => {
   const { 'image/png': picture, ...rest } = bundles.drawn ?? {};
   assert.deepEqual(Object.keys(rest), ['text/plain', VEGALITE]);
   assert.deepEqual(JSON.parse(Buffer.from(String(picture), 'base64').toString()), [
@@ -95,7 +95,7 @@ test('charts of both versions on one page are drawn by their own version of Vega
   assert.equal(asked.length, 6);
 });
 
-test('a chart that Vega refuses says why', { skip: withoutBrowser }, async (t) => {
+test('a chart that Vega refuses shows the reason', { skip: withoutBrowser }, async (t) => {
   const stub = (url: string) =>
     url.includes('embed') ? "window.vegaEmbed = async () => { throw new Error('Invalid <mark>'); };" : '';
   const { page } = await show(t, htmlOf('code'), stub);

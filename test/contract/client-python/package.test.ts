@@ -43,7 +43,7 @@ test('the Python client has the models of the served document', async (t) => {
   assert.equal(committed, readFileSync(models, 'utf8'), 'run `npm run python-client`');
 });
 
-test('the synchronous client is made from the asynchronous one', async (t) => {
+test('the synchronous client is made from the asynchronous client', async (t) => {
   const folder = emptyFolder(t);
   await writeSync(folder);
   const committed = join(PACKAGE, 'troupe_client/_sync');
@@ -93,7 +93,7 @@ test('the wheel does the main job in an empty directory and a new environment, w
   });
 });
 
-test('large outputs are loaded separately from their events, calls end at their limit or when interrupted, and sessions with their lifetime', async () => {
+test('large outputs are loaded separately from their events, calls end at their limit or at an interrupt, and sessions end with their lifetime', async () => {
   assert.deepEqual(await outcomeOf('limits.py'), {
     large: { bytes: ['<p>'.length + 3_000_000], small: true, missing: 'not_found' },
     limits: { run: ['failed', 'timed_out'], code: [false, 'timed_out', 'begun\n'] },
@@ -102,7 +102,7 @@ test('large outputs are loaded separately from their events, calls end at their 
   });
 });
 
-test('a session changes the cells of its notebook, uses its UI elements and completes its code; its address is a whole URL', async () => {
+test('a session changes the cells of its notebook, uses UI elements and completes code; the address of a session is a whole URL', async () => {
   const { urls, ...done } = (await outcomeOf('live_notebook.py')) as { readonly urls: readonly string[] };
   assert.deepEqual(done, {
     moved: ['completed', ['square'], ['gone-0']],

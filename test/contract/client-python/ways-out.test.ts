@@ -28,11 +28,11 @@ async function outcomeOf(program: string): Promise<unknown> {
   return JSON.parse(await run(PYTHON, [join(PROGRAMS, program)], { cwd: PACKAGE, env: ACCESS }));
 }
 
-test('after a code call that its caller has left, the next call of a Python program waits until the kernel is free', async () => {
+test('after a caller has abandoned a code call, the next call of a Python program waits until the kernel is free', async () => {
   assert.deepEqual(await outcomeOf('left_calls.py'), ['2', 'completed']);
 });
 
-test('whenever a Python program is cancelled or interrupted while it opens something or waits for a run, nothing of that stays', async () => {
+test('a Python program that is cancelled or interrupted during an opening or a wait for a run leaves nothing open', async () => {
   const { id } = await server.client.notebooks.create({ serialization: { cells: [] } });
   const open = await openNotebook(server, { endless: 'while True: pass' });
   const before = await openThings(server.client);
@@ -77,7 +77,7 @@ test('data frames have the types of their tables, exceptions can be pickled, and
   await run(PYTHON, [program], { cwd: PACKAGE, env: { PYTHONPATH: PACKAGE } });
 });
 
-test('a Python call of a silent server ends after its timeout, and names the client in its requests', async (t) => {
+test('a Python call of a silent server ends after its timeout, and requests of the Python client name the client', async (t) => {
   const silent = await startScriptedServer(t, () => {});
   const program = `
 from troupe_client import ConnectionFailed, Troupe

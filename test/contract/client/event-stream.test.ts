@@ -118,7 +118,7 @@ test('on a stream that continues, the reader gets the missed events but not the 
   assert.deepEqual(given, ['1', '2', '3', '4.1', '4', '9']);
 });
 
-test('the answer that the session is closed ends the stream, at once and after a cut', async (t) => {
+test('a refusal because the session is closed ends the stream, at once and after a cut', async (t) => {
   const closed: Answer = (response) => response.writeHead(204).end();
   const first = await serve(t, closed);
   assert.deepEqual(await typesOf(first.client.followEvents('/e')), []);
@@ -127,7 +127,7 @@ test('the answer that the session is closed ends the stream, at once and after a
   assert.equal(later.ids.length, 2);
 });
 
-test('silence counts as a broken connection, and heartbeats prevent that', async (t) => {
+test('silence counts as a broken connection, and heartbeats count as a sign of life', async (t) => {
   const heartbeats: Answer = (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     let beats = 0;
@@ -198,7 +198,7 @@ test('a page in place of a stream is refused', async (t) => {
   assert.equal(ids.length, 1);
 });
 
-test('a refusal is thrown, on the first connection and on a later one', async (t) => {
+test('a refusal is thrown, on the first connection and on a later connection', async (t) => {
   const first = await serve(t, problem(404));
   await assert.rejects(typesOf(first.client.followEvents('/e')), { status: 404, code: 'unavailable' });
   assert.equal(first.ids.length, 1);

@@ -73,7 +73,7 @@ test('a page of a derived list has the filters in its query, without the signal'
   );
 });
 
-test('a derived list yields the items of all pages, each requested after the one before', async () => {
+test('a derived list yields the items of all pages, and requests each page after the previous page', async () => {
   const pages = [
     { items: [{ id: 'a' }, { id: 'b' }], nextCursor: 'b' },
     { items: [], nextCursor: 'c' },

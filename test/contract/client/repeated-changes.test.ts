@@ -57,7 +57,7 @@ test('a PATCH that was lost on its way is repeated, and takes effect', async (t)
   assert.equal(changed.title, 'after');
 });
 
-test('a conflict that somebody else made is reported as it is', async (t) => {
+test('a conflict with a change of somebody else is reported unchanged', async (t) => {
   const troupe = await clientThrough(t, {});
   const { id, updatedAt } = await newNotebook();
   await server.client.notebooks.update(id, { expectedUpdatedAt: updatedAt, title: 'other' });
@@ -73,7 +73,7 @@ for (const status of [429, 503])
     assert.deepEqual([await titleOf(id), requests()], ['after', 2]);
   });
 
-test('a PATCH that was carried out and got 502 rejects with the 502, not with the conflict that it made itself', async () => {
+test('a PATCH that was carried out and got 502 rejects with the 502, not with a conflict with its own change', async () => {
   const { id, updatedAt } = await newNotebook();
   const { troupe } = clientRefusedOnce(502, true);
   const change = troupe.notebooks.update(id, { expectedUpdatedAt: updatedAt, title: 'after' });

@@ -41,7 +41,7 @@ test('a server that accepts connections and never answers ends `open` after one 
   await eventually('the request is given up', () => held() === 0);
 });
 
-test('a response that falls silent ends, and a response that goes on does not', async (t) => {
+test('a response that falls silent is ended, and a response that goes on is not', async (t) => {
   const { troupe, held } = await serve(t, ({ url }, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.write(' ');
@@ -76,7 +76,7 @@ test('a silent event stream ends', async (t) => {
   await assert.rejects(follow(), { name: 'ConnectionError', message: /silence for 100 ms/ });
 });
 
-test('a busy session is opened within `timeoutS`, its refusal is named, and nothing more is open after that', async (t) => {
+test('opening a busy session ends within `timeoutS`, the error names the refusal, and nothing stays open afterwards', async (t) => {
   const server = await startServer(t);
   const notebook = await openNotebook(server, { endless: 'while True: pass' });
   const run = await server.client.executions.submit(notebook.id, { type: 'all' });

@@ -36,7 +36,7 @@ test('the client keeps no result of a run or a code call', async () => {
   await notebook.close();
 });
 
-test('after a code call that its caller has left, the next call waits until the kernel is free', async () => {
+test('after a caller has abandoned a code call, the next call waits until the kernel is free', async () => {
   const troupe = new Troupe(access);
   const notebook = await openNotebook(server, { a: 'x = 7' });
   const session = await troupe.open(notebook.id);
@@ -66,7 +66,7 @@ function leavingClient() {
   return { troupe: new Troupe({ ...access, fetch: send }), ...leaving };
 }
 
-test('whenever a caller leaves while a session opens, a run begins or code runs, nothing stays that it has opened', async () => {
+test('a caller that leaves while a session opens, a run begins or code runs leaves nothing open', async () => {
   const { id } = await server.client.notebooks.create({ serialization: { cells: [] } });
   const open = await openNotebook(server, { endless: 'while True: pass' });
   type Call = (troupe: Troupe, session: Session, signal: AbortSignal) => Promise<unknown>;

@@ -4,7 +4,7 @@ import { printedLines } from '#src/contract/outputs/printed-lines.ts';
 
 const bar = (percent: number) => `\r${String(percent).padStart(3)}%|${'#'.repeat(percent / 10).padEnd(10)}|`;
 
-test('after a carriage return, text replaces only as many characters as it has', () => {
+test('text after a carriage return replaces only as many characters as it has itself', () => {
   assert.equal(printedLines('abc\rX'), 'Xbc');
   assert.equal(printedLines('abc\r\rX\r'), 'Xbc');
   assert.equal(printedLines('😀b\rX'), 'Xb');
@@ -12,7 +12,7 @@ test('after a carriage return, text replaces only as many characters as it has',
   assert.equal(printedLines('\r'), '');
 });
 
-test('of a progress bar the last state is shown, and text between two bars stays', () => {
+test('only the last state of a progress bar is shown, and text between two bars stays', () => {
   assert.equal(printedLines(`${bar(0)}${bar(50)}${bar(100)}\n`), '100%|##########|\n');
   assert.equal(
     printedLines(`${bar(0)}${bar(50)}\nloss 0.3\n${bar(60)}${bar(100)}\ndone\n`),

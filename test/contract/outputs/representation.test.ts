@@ -44,7 +44,7 @@ test("the server's text replaces data when it contains more, but not when it onl
   assert.deepEqual(kinds('text/html', '<b>', 'b'), ['data', 'text', 'data']);
 });
 
-test('a table of which not even one row fits is shown from its data', () => {
+test('a table with a first row that does not fit is shown from its data', () => {
   const table = { columns: [], rows: [], rowCount: 0, columnCount: 0 };
   const kind = (rowCount: number) =>
     representationFor({ mimetype: 'text/html', data: '', table: { ...table, rowCount } }, 'terminal').kind;

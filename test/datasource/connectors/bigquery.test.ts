@@ -245,7 +245,7 @@ test('a session asks for one access token', async (t) => {
   assert.equal(requests.filter(({ path }) => path === '/token').length, 1);
 });
 
-test('a read-only query is not run unless the service calls it a SELECT', async (t) => {
+test('a read-only query runs only if the service classifies its statement as a SELECT', async (t) => {
   const { connection, fixture, requests } = await bigquery(t);
   const session = await fixture.open(connection);
   await assert.rejects(ask(session, 'SELECT 1; DROP TABLE x'), { category: 'query' });

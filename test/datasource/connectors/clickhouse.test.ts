@@ -184,7 +184,7 @@ async function opened(owner: Owner) {
   return { requests, session: await fixture.open(connection) };
 }
 
-test('a cancelled query is killed by its id', async (t) => {
+test('a cancelled query is ended on the server by its id', async (t) => {
   const { session, requests } = await opened(t);
   await askAndCancel(session, 'SELECT forever', () => requests.length > 0);
   const id = new URL(requests[0]?.path ?? '', 'http://x').searchParams.get('query_id');
@@ -203,7 +203,7 @@ test('the response to a writing statement is read and discarded', async (t) => {
   );
 });
 
-test('settings of a profile do not change the form of values or whether a write is kept', async (t) => {
+test('settings of a profile change neither the form of values nor the effect of a write', async (t) => {
   const { session, requests } = await opened(t);
   await ask(session, 'SELECT 1');
   await ask(session, 'INSERT INTO t VALUES (1)', { readOnly: false });

@@ -51,7 +51,7 @@ test('an endless error message for a statement is cut off', async (t) => {
   await assert.rejects(ask(session, 'SELECT 1'), { category: 'query', detail: /^Wrong near x{1,10000}…$/ });
 });
 
-test('integers of Trino beyond 2⁵³ are exact, in lists and maps as well', async (t) => {
+test('integers of Trino beyond 2⁵³ are exact, even in lists and maps', async (t) => {
   const columns = [
     ['a', 'bigint'],
     ['b', 'array(bigint)'],

@@ -142,7 +142,7 @@ conformance({
   },
 });
 
-test('a missing driver is named, with the command that installs it', async (t) => {
+test('the error for a missing driver names the driver and the command that installs it', async (t) => {
   const fixture = probeFixture(t, { drivers: () => import(String('no-such-package')) });
   const { connection } = await mssql(t);
   assert.deepEqual(await fixture.probe(connection), {
@@ -157,7 +157,7 @@ test('the reason why a driver cannot be loaded is not revealed', async (t) => {
   assert.deepEqual(await fixture.probe(connection), { ok: false, message: DATASOURCE_FAILURES.failed });
 });
 
-test('a driver of another version is named, with the command that installs the right one', async (t) => {
+test('the error for a driver of another version names the driver and the command that installs the right version', async (t) => {
   const fixture = probeFixture(t, {
     drivers: async () => ({ Connection: class {}, Request: class {}, TYPES: {} }),
   });

@@ -27,7 +27,7 @@ for (const sql of [
   "/* /* a */ */ COPY (SELECT 1) TO PROGRAM 'false'",
   "DO $$ BEGIN EXECUTE 'COPY (SELECT 1) TO PROGRAM ''false'''; END $$",
 ]) {
-  test(`in read-only mode this statement is not sent, since it acts on the host: ${sql}`, {
+  test(`in read-only mode a statement that acts on the host is not sent: ${sql}`, {
     skip: server.skip,
   }, async (t) => {
     const session = await probeFixture(t).open(connection);

@@ -37,7 +37,7 @@ test('without a sink rows go to the driver', () => {
   assert.deepEqual(seen, [`driver ${text(one, done)}`]);
 });
 
-test('wherever the bytes are split, the result is the same whole messages', () => {
+test('bytes that are split at any place give the same whole messages', () => {
   const bytes = Buffer.concat([one, done, two, done]);
   for (let size = 1; size < bytes.length; size++) {
     const { messages, seen, takeRows } = cutter();
@@ -68,7 +68,7 @@ test('a message of the largest size is accepted, and a message of a byte more is
   }
 });
 
-test('a malformed message is rejected, and nothing is forwarded after it', () => {
+test('a malformed message is rejected, and no later message is forwarded', () => {
   const { messages, seen } = cutter();
   messages.push(Buffer.concat([done, Buffer.from([0x44, 0, 0, 0, 3]), done]));
   messages.push(done);

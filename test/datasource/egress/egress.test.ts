@@ -125,7 +125,7 @@ test("the server's own port is refused on every address of the machine, even if 
   assert.equal(await outcomeOf(HOME, '8.8.8.8', OWN_PORT), 'public');
 });
 
-test('a name is resolved once, and its route keeps the addresses found then', async (t) => {
+test('a host name is resolved once, and its route keeps the resolved addresses', async (t) => {
   const port = await listeningWith(t, (socket) => socket.end('here'));
   const answers = [['127.0.0.1'], ['169.254.169.254']];
   let asked = 0;
@@ -157,7 +157,7 @@ test('the second address of a name is tried when the first does not answer', asy
   assert.equal(String((await once(route.connect(), 'data'))[0]), 'here');
 });
 
-test('a resolver that never answers is abandoned when the signal aborts', async () => {
+test('the wait for a silent resolver ends when the signal aborts', async () => {
   const egress = createEgress({
     listenHost: '127.0.0.1',
     ownPorts: () => [OWN_PORT],

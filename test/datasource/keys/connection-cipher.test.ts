@@ -11,7 +11,7 @@ import { withNewKey } from '#src/datasource/keys/keyring.ts';
 const place = { workspaceId: 'ws1', slug: 'sales', revision: 3 };
 const connection = { kind: 'postgres', connection_string: 'postgres://u:canary@h/d', schema: 'public' };
 
-test('unsealing returns the connection, and the sealed form reveals nothing of it', () => {
+test('unsealing returns the connection, and the sealed form reveals nothing of the connection', () => {
   const ring = withNewKey(undefined);
   const sealed = sealConnection(ring, place, connection);
   assert.deepEqual(openConnection(ring, place, sealed), connection);
@@ -49,7 +49,7 @@ for (const member of ['box', 'keyBox', 'nonce', 'keyNonce'] as const) {
   });
 }
 
-test('a sealed connection cannot be unsealed with another keyring, nor with one that lacks its key', () => {
+test('a sealed connection cannot be unsealed with another keyring, nor with a keyring that lacks its key', () => {
   const ring = withNewKey(undefined);
   const sealed = sealConnection(ring, place, connection);
   const other = withNewKey(undefined);

@@ -34,7 +34,7 @@ test('the first start creates a keyring that only its owner can read', async (t)
   assert.deepEqual(holder.states(), [{ id: holder.ring.active, active: true, sealed: 0 }]);
 });
 
-test('when a keyring is missing that the store needs, opening fails and writes nothing', async (t) => {
+test('opening fails and writes nothing when the keyring that the store needs is missing', async (t) => {
   const { store, path } = await open(t);
   await KeyringStore.open(store, path);
   rmSync(path);
@@ -108,7 +108,7 @@ for (const [what, text] of [
   });
 }
 
-test('after a rotation the new key seals everything, and the old one stays for backups until it is deleted', async (t) => {
+test('after a rotation the new key seals everything, and the old key stays for backups until its deletion', async (t) => {
   const { store, path } = await open(t);
   const holder = await KeyringStore.open(store, path);
   store.write((tx) => {
@@ -137,7 +137,7 @@ test('after a rotation the new key seals everything, and the old one stays for b
   for (let n = 0; n < 250; n++) assert.deepEqual(readSealed(store, reopened, place(n)), connection);
 });
 
-test('a key is deleted only when it seals nothing, and the keyring still opens the store', async (t) => {
+test('a key is deleted only when it seals no record, and afterwards the keyring still opens the store', async (t) => {
   const { store, path } = await open(t);
   const holder = await KeyringStore.open(store, path);
   const before = holder.ring.active;
@@ -154,7 +154,7 @@ test('a key is deleted only when it seals nothing, and the keyring still opens t
   assert.deepEqual(readSealed(store, reopened, place(1)), connection);
 });
 
-test('a rotation that was interrupted is completed by the next one', async (t) => {
+test('the next rotation completes an interrupted rotation', async (t) => {
   const { store, path } = await open(t);
   const holder = await KeyringStore.open(store, path);
   store.write((tx) => {
@@ -168,7 +168,7 @@ test('a rotation that was interrupted is completed by the next one', async (t) =
   assert.deepEqual(restarted.states().at(-1), { id: after, active: true, sealed: 5 });
 });
 
-test('a damaged connection does not stop a rotation, and keeps its key until it is removed', async (t) => {
+test('a damaged connection does not stop a rotation, and its key is kept until the connection is removed', async (t) => {
   const { store, path } = await open(t);
   const first = await KeyringStore.open(store, path);
   store.write((tx) => {

@@ -15,7 +15,7 @@ function fixture(limits: { count?: number; bytes?: number } = {}) {
   return { clock, descriptions };
 }
 
-test('a description is found for its revision of its datasource in its workspace, until it is dropped', () => {
+test('a description is found only for the right workspace, datasource and revision, until the description is dropped', () => {
   const { descriptions } = fixture();
   descriptions.keep('ws', which('a'), description('t'));
   assert.deepEqual(descriptions.get('ws', which('a')), description('t'));

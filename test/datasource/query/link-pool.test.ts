@@ -62,7 +62,7 @@ test('a connection that cannot be reset gets no second statement', async () => {
   assert.equal(closed, 1);
 });
 
-test('a connection is reset before the next statement gets it, and closed when the reset fails', async () => {
+test('a connection is reset before its next statement, and closed when the reset fails', async () => {
   const seen: string[] = [];
   let canReset = true;
   let opened = 0;
@@ -107,7 +107,7 @@ test('a revision never gets a connection of an earlier revision', async () => {
   assert.deepEqual(seen, ['open sales/1#1', 'open sales/2#2']);
 });
 
-test('dropping a datasource closes its idle connections at once and the others when their statement ends, and connections to other datasources stay open', async () => {
+test('dropping a datasource closes its idle connections at once and its busy connections when their statements end, and no connections of other datasources', async () => {
   const { pool, seen, acquire } = watchedPool();
   const [idle, used, other] = [await acquire(), await acquire(), await acquire(record(1, 'sales-2'))];
   idle.release(true);
@@ -142,7 +142,7 @@ test('a statement that waits too long fails with busy', async () => {
   await assert.rejects(acquire(), { category: 'busy' });
 });
 
-test('each of several workers opens its share of the connections, and at least two', async () => {
+test('each of several workers opens its share of the connections, and at least two connections', async () => {
   for (const [workers, share] of [
     [2, 4],
     [3, 2],
@@ -155,7 +155,7 @@ test('each of several workers opens its share of the connections, and at least t
   }
 });
 
-test('a statement that is cancelled during the wait takes no connection, and the next in line gets it', async () => {
+test('a statement that is cancelled during its wait takes no connection, and the next statement in line gets the connection', async () => {
   const { acquire } = watchedPool();
   const leases = await Promise.all(Array.from({ length: MAX_CONNECTIONS }, () => acquire()));
   const stop = new AbortController();

@@ -69,7 +69,7 @@ test("long cells of an agent's query do not stay in memory", async () => {
   assert.ok(grown < 20 * MIB, `${grown} bytes are kept`);
 });
 
-test('an agent gets no further rows once enough bytes were read, and is told that there are more', async () => {
+test('an agent gets no further rows once enough bytes were read, and a note says that there are more rows', async () => {
   const fourth = 'x'.repeat(MAX_READ_BYTES / 4);
   const exact = await asking(repeated(fourth, 4)).query(() => 'x');
   assert.deepEqual([exact.rows.length, exact.isCut], [4, false]);
@@ -79,7 +79,7 @@ test('an agent gets no further rows once enough bytes were read, and is told tha
   assert.equal(over.seen.made, 5);
 });
 
-test('an agent gets no more rows than a result may have, and is told that there are more', async () => {
+test('an agent gets no more rows than a result may have, and a note says that there are more rows', async () => {
   const half = 'x'.repeat(MAX_KEPT_CHARS / 2);
   const exact = await asking(repeated(half, 2)).query(String);
   assert.deepEqual([exact.rows.length, exact.isCut], [2, false]);

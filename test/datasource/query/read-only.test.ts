@@ -24,5 +24,6 @@ for (const [sql, why] of [
   ['DROP TABLE a', 'it drops a table'],
   ['', 'it is empty'],
 ] as const) {
-  test(`${JSON.stringify(sql)} may do more than read: ${why}`, () => assert.equal(onlyReads(sql), false));
+  test(`${JSON.stringify(sql)} counts as a possible write: ${why}`, () =>
+    assert.equal(onlyReads(sql), false));
 }

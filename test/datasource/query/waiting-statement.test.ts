@@ -51,7 +51,7 @@ test('a waiting statement is not sent if its member loses the grant meanwhile', 
   assert.equal(statements(), 0);
 });
 
-test('a statement is not sent over a connection that was replaced while it waited', async (t) => {
+test('a waiting statement is not sent if its connection is replaced meanwhile', async (t) => {
   const { ended, statements } = await changedMeanwhile(t, (store) =>
     store.write((tx) => tx.put(datasourceRecords, { ...RECORD, revision: 2 }, WORKSPACE, 'sales')),
   );
@@ -59,7 +59,7 @@ test('a statement is not sent over a connection that was replaced while it waite
   assert.equal(statements(), 0);
 });
 
-test('a statement is sent when nothing changes while it waits', async (t) => {
+test('a waiting statement is sent if nothing changes meanwhile', async (t) => {
   const { ended, statements } = await changedMeanwhile(t, () => {});
   await ended;
   assert.equal(statements(), 1);

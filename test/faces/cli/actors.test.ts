@@ -37,7 +37,7 @@ test('actors can be watched in a terminal and by programs, with filters', async 
   await notebook.close();
 });
 
-test('a list reports on standard error how many it leaves out, and how many workers did not answer', async (t) => {
+test('a list reports on standard error the number of omitted actors and the number of silent workers', async (t) => {
   const one = { kind: 'run', id: 'run_1', path: 'running', since: '2026-01-31T12:00:00.000Z', revision: 1 };
   const items = [{ ...one, lastEvents: [] }];
   const pages = new Map([

@@ -108,7 +108,7 @@ test('when opening a conversation fails, the environment that was created for it
   assert.equal(await openOnes(), before);
 });
 
-test('providers are listed, get keys from standard input, and are tested', async () => {
+test('providers of models can be listed and tested, and their keys are read from standard input', async () => {
   assert.match((await cli(['models', 'list'])).out, /anthropic +no +- +anthropic\/…/);
   assert.equal(
     (await cli(['models', 'set-key', 'anthropic'], 'sk-1\n')).out,
@@ -122,7 +122,7 @@ test('providers are listed, get keys from standard input, and are tested', async
   assert.match(out, /knows no model openai-compatible\/scripted: no such model/);
 });
 
-test('Ctrl-C cancels the prompt: the connection to the model closes, the run is cancelled, and the program says so', async (t) => {
+test('Ctrl-C cancels the prompt: the connection to the model closes, the run is cancelled, and the command reports the cancellation', async (t) => {
   const id = await newConversation();
   const number = model.exchanges.length;
   model.script((exchange) => void exchange.text('Half an ans'));

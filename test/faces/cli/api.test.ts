@@ -68,7 +68,7 @@ test('an idempotency key and a condition are options that become headers', async
   assert.match(err, /\(precondition_failed/);
 });
 
-test('the events of a stream are printed one on each line, until the stream ends', async () => {
+test('the events of a stream are printed, each on a line, until the stream ends', async () => {
   const notebook = await openNotebook(server, { a: 'print("seen")' });
   await notebook.run(['a']);
   const followed = shell.start(['api', 'followNotebookSession', '--session-id', notebook.id]);
@@ -86,7 +86,7 @@ test('the events of a stream are printed one on each line, until the stream ends
   assert.deepEqual([silent.exitCode, silent.out], [0, ''], 'the stream of a closed session has no events');
 });
 
-test('a file is sent from a file, and printed as it is', async () => {
+test('an operation sends a body from a file, and prints a received file unchanged', async () => {
   writeFileSync(join(shell.cwd, 'numbers.csv'), 'a,b\n1,2\n');
   const put = ['api', 'putFile', '--path', 'data/numbers.csv', '--content', 'numbers.csv'];
   const stored = await json<{ path: string; bytes: number }>(put);
@@ -95,7 +95,7 @@ test('a file is sent from a file, and printed as it is', async () => {
   assert.match((await troupe(['api', 'getMetrics'])).out, /# EOF\n$/);
 });
 
-test('operations of the caller need no workspace, and others say how to choose one', async () => {
+test('operations of the caller need no workspace, and the errors of other operations explain how to choose a workspace', async () => {
   const env = { SERVICE_WORKSPACE_ID: '' };
   const created = await json<Workspace>(['api', 'createWorkspace', '--body', '{"name": "Research"}']);
   const mine = JSON.parse((await troupe(['api', 'getMe'], { env })).out) as {
@@ -130,7 +130,7 @@ const WRONG: readonly (readonly [args: string, sentence: RegExp])[] = [
 ];
 
 for (const [args, sentence] of WRONG)
-  test(`\`troupe api ${args}\` is a usage error with its own sentence`, async () => {
+  test(`\`troupe api ${args}\` is a usage error with a sentence about the mistake`, async () => {
     const { exitCode, out, err } = await troupe(['api', ...args.split(' ')]);
     assert.deepEqual([exitCode, out], [2, ''], err);
     assert.match(err, sentence);

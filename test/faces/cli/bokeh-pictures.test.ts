@@ -91,7 +91,7 @@ mo.hstack([wide, mo.md("beside")])`;
   assert.doesNotMatch(page.toString(), /<script/);
 });
 
-test('plots of another version or with unknown scripts are text, as are plots in the same cell, and the warning says why', {
+test('plots of another version or with unknown scripts, and other plots in their cell, are shown as text, and a warning gives the reason', {
   skip,
 }, async () => {
   const changed = (from: string, to: string) => `mo.Html(mo.as_html(plot).text.replace("${from}", "${to}"))`;
@@ -111,7 +111,7 @@ test('plots of another version or with unknown scripts are text, as are plots in
   assert.equal(picturesIn(files[0] ?? Buffer.of()).length, 1);
 });
 
-test('the scripts come from the kernel up to 8 MiB together, and nothing that it sends instead stops a report', {
+test('the scripts come from the kernel, up to 8 MiB in all, and no other answer of the kernel stops a report', {
   skip: absence,
 }, async (t) => {
   const { id: notebookId } = await client.notebooks.import({ format: 'py', content: marimoFile({}) });

@@ -75,7 +75,7 @@ test('a report has a picture of a chart in place of its text, and the text descr
   assert.doesNotMatch(page, /<script/);
 });
 
-test('without a browser a report has the text of charts, and the warning says why', async (t) => {
+test('without a browser a report has the text of charts, and a warning gives the reason', async (t) => {
   const shell = new Shell(t, await startServer(t));
   const chart =
     'import altair as alt\nimport pandas as pd\nalt.Chart(pd.DataFrame({"x": [1]})).mark_point().encode(x="x")';
@@ -85,7 +85,7 @@ test('without a browser a report has the text of charts, and the warning says wh
   assert.match(ran.err, /only the text of chart: a chart of altair: .*which is not installed here/);
 });
 
-test('the page gets files of the front end from the server, the given scripts, and nothing else', {
+test('the page for pictures gets only files of the front end from the server and the given scripts', {
   skip,
 }, async (t) => {
   const { baseUrl, asked } = await startScripts(t);
@@ -115,7 +115,7 @@ test('the page gets files of the front end from the server, the given scripts, a
   assert.deepEqual([...pictures.keys()], ['a', 'c']);
 });
 
-test('an output is not given up while the page waits for a file, or is busy', { skip }, async (t) => {
+test('the command waits for an output while the page waits for a file or is busy', { skip }, async (t) => {
   const lateMs = 2_500; // ten looks
   const script = `
 const until = performance.now() + ${lateMs};

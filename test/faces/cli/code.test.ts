@@ -36,7 +36,7 @@ test('code from standard input creates and runs a cell, which the saved notebook
   );
 });
 
-test('output of the code goes to the stream that it was printed to, and its value is printed as text', async () => {
+test('printed text of the code goes to the same stream of the command, and the value of the code is printed as text', async () => {
   const code = 'import sys\nprint("out")\nprint("err", file=sys.stderr)\nx + 1';
   assert.deepEqual(await exec(['-c', code]), { exitCode: 0, out: 'out\n21\n', err: 'err\n' });
 });

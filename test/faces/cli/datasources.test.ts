@@ -120,7 +120,7 @@ test('in a terminal the command asks for the missing members, and does not show 
   );
 });
 
-test('a reader with a grant is shown a datasource without its grants, and editors and owners with them', async () => {
+test('a reader sees a granted datasource without its grants, and editors and owners see the grants', async () => {
   await server.client.datasources.create({ slug: 'stock', connection: { kind: 'sqlite', path: 'stock.db' } });
   const vera = await addMember(server, 'vera', 'viewer');
   const env = { SERVICE_ACCESS_TOKEN: vera.token };
@@ -161,7 +161,7 @@ test('input that is not JSON is refused without being quoted', async () => {
   assert.doesNotMatch(err, /canary/);
 });
 
-test('a replacement keeps the name, changes it, or removes it', async () => {
+test('replacing a connection can keep, change or remove the name of the datasource', async () => {
   const connection = JSON.stringify({ kind: 'sqlite', path: 'a.db' });
   await shell.text(['datasources', 'create', 'named', '-', '--name', 'First'], { input: connection });
   const nameAfter = async (...args: string[]) => {
@@ -173,7 +173,7 @@ test('a replacement keeps the name, changes it, or removes it', async () => {
   assert.equal(await nameAfter('--name', ''), null);
 });
 
-test('sharing can be revoked', async () => {
+test('a grant of a datasource can be revoked', async () => {
   const connection = JSON.stringify({ kind: 'sqlite', path: 'a.db' });
   await shell.text(['datasources', 'create', 'lent', '-'], { input: connection });
   await shell.text(['datasources', 'share', 'lent', 'role:editor']);
@@ -187,7 +187,7 @@ test('the schema is printed as one JSON document', async () => {
   assert.deepEqual(document, await server.client.datasources.schema());
 });
 
-test('a new key seals the connections that are created after it', async () => {
+test('a new key seals the connections that are created after the key', async () => {
   const before = await shell.json<Key[]>(['keys', 'list']);
   const after = await shell.json<Key[]>(['keys', 'add']);
   assert.equal(after.length, before.length + 1);

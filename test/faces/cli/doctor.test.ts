@@ -86,7 +86,7 @@ test('the doctor finds no problem on a healthy machine and in the server that ru
   assert.match(String(advice), /ANTHROPIC_API_KEY.*TROUPE_LOCAL_MODEL.*troupe models set-key/);
 });
 
-test('the doctor reports the default model, and asks it only with --model', async (t) => {
+test('the doctor reports the default model, and sends a request to the model only with --model', async (t) => {
   const model = await startScriptedModel(t);
   const own = await startServer(t, {
     TROUPE_OPENAI_COMPATIBLE_URL: model.url,
@@ -201,7 +201,7 @@ test('the doctor checks the files, sockets and folders that settings name outsid
   assert.match(file!, /^problem: .*file \(TROUPE_LISTEN_SOCKET\) is not a socket /);
 });
 
-test('the doctor finds no problem in a directory that cannot be written where the server only reads', async (t) => {
+test('the doctor of a server that only reads finds no problem in a read-only directory', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('only root can start a command as another user');
   const place = temporaryDirectory(t);
   const data = join(place, 'data');
@@ -290,7 +290,7 @@ test('the doctor does not report a file as missing or a port as free when its us
   );
 });
 
-test('the doctor reports that temporary files are impossible, and continues', async () => {
+test('the doctor reports a machine without temporary files, and continues', async () => {
   const shell = new Shell(test);
   const env = { TROUPE_DATA_DIR: join(shell.cwd, 'data'), TROUPE_PORT: '0', TMPDIR: '/nowhere' };
   const { exitCode, out } = await shell.troupe(['doctor', '--json'], { env });
@@ -314,7 +314,7 @@ test('the doctor reports a token that the server does not know', async () => {
   assert.doesNotMatch(out, /of-another-server/);
 });
 
-test('a server that does not answer has its own exit code, and the message names its URL', async () => {
+test('a silent server leads to a special exit code, and the message names the URL of the server', async () => {
   const shell = new Shell(test);
   const env = {
     SERVICE_BASE_URL: 'http://127.0.0.1:1',

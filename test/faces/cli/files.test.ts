@@ -107,7 +107,7 @@ test('a download to a pipe equals the file byte for byte, and a download that br
   );
 });
 
-test('--with and --fetch accept patterns and targets, and report a missing file without losing the others', async () => {
+test('--with and --fetch accept patterns and targets, and report a missing file without losing the other files', async () => {
   write('tables/a.csv', 'n\n1\n');
   write('tables/b.csv', 'n\n2\n');
   write('tables/c.txt', 'not meant');
@@ -300,7 +300,7 @@ test('while the notebook of a file has an open session, running the file creates
   assert.equal((await idsTitled('open')).length, 1);
 });
 
-test('push and pull use the notebook of the file or the named notebook, and never guess one', async () => {
+test('push and pull use the notebook of the file or the named notebook, and never guess a notebook', async () => {
   write('pushed.py', marimoFile({ a: 'y = 1' }));
   const first = await shell.json<Notebook & { isNew: boolean }>(['notebooks', 'push', 'pushed.py']);
   assert.deepEqual([first.isNew, first.title], [true, 'pushed']);

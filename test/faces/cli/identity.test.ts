@@ -113,7 +113,7 @@ test('headings are emphasised only on a terminal with colours', async (t) => {
   assert.equal((await cli('workspace list')).out.includes('\u001b'), false);
 });
 
-test('an expiry is an absolute time or a time from now', () => {
+test('the expiry of a token is an absolute time or a duration', () => {
   const before = Date.now();
   const inTwoDays = Date.parse(parseExpiry('2d')) - 2 * 86_400_000;
   assert.ok(inTwoDays >= before && inTwoDays <= Date.now());
@@ -121,7 +121,7 @@ test('an expiry is an absolute time or a time from now', () => {
   for (const text of ['tomorrow', '2d5h', '2031-13-01T00:00:00Z', '']) assert.throws(() => parseExpiry(text));
 });
 
-test('a workspace is deleted only when that is confirmed', async (t) => {
+test('a workspace is deleted only after a confirmation', async (t) => {
   const { cli } = await serve(t);
   const id = (await cli('workspace create Doomed')).out.trim();
   const { exitCode, err } = await cli(`workspace delete ${id}`);

@@ -13,7 +13,7 @@ import { Shell } from './troupe-process.ts';
 const server = await startServer(test);
 const shell = new Shell(test, server);
 
-test('each program names the server and the workspace, and no token', async () => {
+test('each generated program names the server and the workspace, and contains no token', async () => {
   for (const kind of Object.keys(SNIPPETS)) {
     const { out, err, exitCode } = await shell.troupe(['init', kind]);
     assert.equal(exitCode, 0, err);
@@ -62,7 +62,7 @@ test('a workspace name with special characters of the shell is one word in the p
   assert.equal((await promisify(execFile)('bash', ['-c', script])).stdout, "a'$(id)b");
 });
 
-test('an unknown kind is refused, and the error lists the known kinds', async () => {
+test('an unknown kind of program is refused, and the error lists the known kinds', async () => {
   const { exitCode, err } = await shell.troupe(['init', 'cobol']);
   assert.notEqual(exitCode, 0);
   assert.match(err, /python, typescript, mcp, curl/);

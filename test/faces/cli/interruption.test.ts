@@ -52,7 +52,7 @@ test('a run whose output nobody reads any more is cancelled, and its session clo
   assert.deepEqual(await endOf('head'), ['closed', 'cancelled']);
 });
 
-test('output that cannot be written is an error of one line', async () => {
+test('a failed write of output is reported in one line', async () => {
   const command = `'${process.execPath}' '${MAIN}' config > /dev/full; echo $?`;
   const { PATH } = process.env;
   const { stdout, stderr } = await promisify(execFile)('sh', ['-c', command], {
@@ -90,7 +90,7 @@ async function holdingProxy(t: TestContext) {
   return { baseUrl, held, release: () => events.emit('released') };
 }
 
-test('Ctrl-C while a run is being submitted cancels it', async (t) => {
+test('Ctrl-C during the submission of a run cancels the run', async (t) => {
   const proxy = await holdingProxy(t);
   const child = shell.start(['run', file('submitted.py')], { env: { SERVICE_BASE_URL: proxy.baseUrl } });
   await proxy.held;

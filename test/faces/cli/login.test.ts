@@ -37,7 +37,7 @@ async function login(args: readonly string[], confirm: boolean) {
   return command.ended;
 }
 
-test('login stores a token that only its user can read, with which further commands work, and logout revokes it', async () => {
+test('login stores a token that only its user can read, further commands use the token, and logout revokes it', async () => {
   const { exitCode, out, err } = await login([], true);
   assert.equal(exitCode, 0, err);
   assert.equal(out, `Signed in to ${baseUrl} as owner, in the workspace ${OWNER.workspaceId}.\n`);
@@ -56,14 +56,14 @@ test('login stores a token that only its user can read, with which further comma
   assert.match(again.err, /You have not signed in to .* \(troupe login\)/);
 });
 
-test('login that is refused in the browser stores nothing and says so', async () => {
+test('a login that is refused in the browser stores no token and reports the refusal', async () => {
   const { exitCode, err } = await login([], false);
   assert.equal(exitCode, 1);
   assert.match(err, /refused in the browser/);
   assert.equal(existsSync(file) && readFileSync(file, 'utf8').includes(baseUrl), false);
 });
 
-test('a token of one server is not sent to another one', async () => {
+test('a token of one server is not sent to another server', async () => {
   const elsewhere = await shell.troupe(['whoami'], {
     env: { ...env, SERVICE_BASE_URL: 'http://10.0.0.1:1' },
   });

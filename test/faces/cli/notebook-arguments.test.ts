@@ -26,7 +26,7 @@ test('run -p and everything after -- are the arguments of the notebook', async (
   }
 });
 
-test('a session that is open with other arguments is not used: the run has a copy, which is deleted afterwards', async () => {
+test('a run does not use a session that is open with other arguments, but a copy of the notebook, which is deleted afterwards', async () => {
   write('open.py', { show: 'import marimo as mo\nprint(mo.cli_args())' });
   assert.equal((await shell.troupe(['run', 'open.py', '-p', 'month=3', '--keep'])).exitCode, 0);
   const [{ sessionId = '' } = {}] = await shell.json<{ sessionId: string }[]>([

@@ -38,7 +38,7 @@ async function addCellAsBob(id: string, code: string): Promise<Notebook> {
 const codesOf = async (id: string) =>
   (await client.notebooks.get(id)).serialization.cells.map(({ code }) => code);
 
-test("running an unchanged file does not remove a colleague's cell: it is refused with the colleague's changes and name", async () => {
+test("running an unchanged file does not remove a colleague's cell: the run is refused with the colleague's changes and name", async () => {
   const { id } = await pushed('report.py', { show: 'print("mine")' });
   await addCellAsBob(id, 'print("from bob")');
   const refused = await shell.troupe(['run', 'report.py']);
@@ -62,7 +62,7 @@ test("running an unchanged file does not remove a colleague's cell: it is refuse
   assert.deepEqual([versions[1]?.updatedBy, versions[1]?.cellCount], ['bob', 2]);
 });
 
-test("a colleague's changes are pulled into the file, after which it is pushed and run again", async () => {
+test("after a colleague's changes are pulled into the file, the file can be pushed and run again", async () => {
   const { id } = await pushed('pulled.py', { show: 'print("mine")' });
   await addCellAsBob(id, 'print("from bob")');
   await shell.text(['notebooks', 'pull', 'pulled.py']);
@@ -73,7 +73,7 @@ test("a colleague's changes are pulled into the file, after which it is pushed a
   assert.deepEqual(await codesOf(id), ['print("changed")', 'print("from bob")']);
 });
 
-test('pulling does not overwrite local edits: it is refused with the differences, and --theirs overwrites them', async () => {
+test('a pull that would overwrite local edits is refused with the differences, and --theirs overwrites the edits', async () => {
   const { id } = await pushed('edited.py', { show: 'print("first")' });
   write('edited.py', { show: 'print("local")' });
   const early = await shell.troupe(['notebooks', 'pull', 'edited.py']);
@@ -93,7 +93,7 @@ test('pulling does not overwrite local edits: it is refused with the differences
   assert.match(read('unknown.py'), /never pushed/);
 });
 
-test("a file never becomes another person's notebook with its title, and does not receive its secrets", async () => {
+test("a file never becomes another person's notebook of the same title, and never gets the secrets of that notebook", async () => {
   const { id } = await pushed('shared.py', { show: 'print("mine")' });
   await client.notebooks.setSecret(id, 'TOKEN', 'hush');
   const other = new Shell(test, server);
@@ -155,7 +155,7 @@ test('a damaged or unwritable memory of files is a warning, not a failure', asyn
   assert.match(ran.err, /the notebook of unremembered\.py cannot be remembered: /);
 });
 
-test('an .ipynb is compared by its cells, whatever outputs another program has stored in it', async () => {
+test('an .ipynb is compared by its cells, and not by outputs that another program has stored', async () => {
   const cell = (source: string, outputs: readonly unknown[]) => ({
     cell_type: 'code',
     source,
@@ -177,7 +177,7 @@ test('an .ipynb is compared by its cells, whatever outputs another program has s
   assert.match(read('lab.ipynb'), /from bob/);
 });
 
-test('a run uses the session that is open on its notebook, with its variables, and leaves it open', async () => {
+test('a run uses the open session of its notebook, with the variables of the session, and leaves the session open', async () => {
   const { id } = await pushed('open.py', {
     load: 'import os\nkept = os.environ["REGION"]',
     show: 'print(kept)',

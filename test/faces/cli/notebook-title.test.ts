@@ -3,7 +3,7 @@ import test from 'node:test';
 import { titleOfFile } from '#src/faces/cli/run/notebook-title.ts';
 import { assertLinear } from '#test/support/growth.ts';
 
-test('the title is read from the file, with any line ends; the file name is the title of a file without one', () => {
+test('the title is read from the file, with any line ends; a file without a title has its file name as title', () => {
   const app = (title: string) => `import marimo\n\napp = marimo.App(width="full", app_title=${title})\n`;
   const titles = [
     titleOfFile('a.py', { format: 'py', content: app('"Sales"') }),

@@ -135,7 +135,7 @@ test('with --json a refusal names the mistake and its place in the request', asy
   );
 });
 
-test('when opening a session fails, the environment that was created for it is closed', async () => {
+test('when opening a session fails, the environment that was created for the session is closed', async () => {
   const { exitCode, out, err } = await troupe(['sessions', 'open', 'nb_unknown']);
   assert.deepEqual([exitCode, out], [1, '']);
   assert.match(err, /not_found/);
@@ -177,7 +177,7 @@ test('the actors of the workspace are printed as a table or as JSON', async () =
   await text(['environments', 'close', environmentId]);
 });
 
-test('shell completion offers the ids that the server knows', async () => {
+test('shell completion offers the ids of objects on the server', async () => {
   const { id } = await client.notebooks.create({});
   assert.ok((await text(['complete-ids', 'notebook'])).split('\n').includes(id));
   const { items: runs } = await client.runs.list({ order: 'desc' });
@@ -187,7 +187,7 @@ test('shell completion offers the ids that the server knows', async () => {
   );
 });
 
-test('no command prints the token or accepts one on its command line', async () => {
+test('no command prints the token or accepts a token as an argument', async () => {
   const child = shell.start(['notebooks', 'list']);
   const { out, err } = await child.ended;
   const { out: help } = await troupe(['notebooks', 'list', '--help']);

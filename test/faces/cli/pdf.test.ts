@@ -142,7 +142,7 @@ test('the browser of an ordinary user is as confined as the browser of root', {
   assert.match(seen, /CapEff:\t0+\n/);
 });
 
-test('a browser that prints nothing fails with an error that says so', async () => {
+test('a browser that prints nothing causes an error that names this reason', async () => {
   await assert.rejects(printPdf(standIn('exit 0'), ''), /was not made: .*print it from a browser/);
 });
 
@@ -166,7 +166,7 @@ const installed = (() => {
   }
 })();
 if (installed !== undefined && canShutIn)
-  test('the browser that is installed here prints a page', async () => {
+  test('the installed browser prints a page', async () => {
     const bytes = await printPdf(installed, '<!doctype html><title>T</title><h1>Hällo</h1>');
     assert.equal(Buffer.from(bytes).subarray(0, 5).toString('latin1'), '%PDF-');
   });

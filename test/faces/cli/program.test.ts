@@ -63,7 +63,7 @@ test('the token of this machine is never sent to another machine', (t) => {
   }
 });
 
-test("the token of this machine is not sent to a program that uses the server's port at another address", (t) => {
+test("the token of this machine is not sent to another program that listens on the server's port at another address", (t) => {
   const cwd = workingDirectory(t);
   const at = (url: string, host = '127.0.0.1') =>
     accessOf(cwd, { SERVICE_BASE_URL: url, TROUPE_HOST: host, TROUPE_PORT: '9000' }).slice(0, 2);
@@ -153,7 +153,7 @@ test('no option accepts a secret', async () => {
   }
 });
 
-test('a server that does not answer has its own exit code', async () => {
+test('a silent server leads to a special exit code', async () => {
   const env = {
     SERVICE_BASE_URL: 'http://127.0.0.1:1',
     SERVICE_ACCESS_TOKEN: 'x',
@@ -164,7 +164,7 @@ test('a server that does not answer has its own exit code', async () => {
   assert.match(err, /^troupe: No answer from http:\/\/127\.0\.0\.1:1\//);
 });
 
-test('a malformed token or address is a wrong setting, and is not shown', async () => {
+test('a malformed token or address counts as a wrong setting, and its value is not shown', async () => {
   const right = {
     SERVICE_BASE_URL: 'http://127.0.0.1:1',
     SERVICE_ACCESS_TOKEN: 'x',
@@ -214,7 +214,7 @@ test('config can print the table of the documentation', async () => {
   assert.equal((await troupe(['config', '--markdown'])).out, settingsTable());
 });
 
-test('a wrong setting is named, and has its own exit code', async () => {
+test('the error for a wrong setting names the setting, and has a separate exit code', async () => {
   assert.deepEqual(await troupe(['config'], { env: { TROUPE_PROT: '1' } }), {
     exitCode: 4,
     out: '',
@@ -324,7 +324,7 @@ test('the settings file of a cloned folder decides nothing until it is allowed, 
   assert.equal((await troupe(['config', 'allow'], { env, cwd })).exitCode, 4);
 });
 
-test('other users obey a settings file of root at once, and root itself does only below /etc', () => {
+test('a settings file of root applies to other users at once, and to root only below /etc', () => {
   const fileAt = (path: string) => ({ path, text: '{}', ownerId: 0 });
   const files = [fileAt('/srv/unpacked/troupe.config.json'), fileAt('/etc/troupe/troupe.config.json')];
   const env = { XDG_CONFIG_HOME: '/nowhere' };
@@ -332,7 +332,7 @@ test('other users obey a settings file of root at once, and root itself does onl
   assert.deepEqual(files.map(isObeyed(env, 0)), [false, true]);
 });
 
-test('standard input without an end is refused at 256 MiB, before it takes all memory', (t) => {
+test('endless standard input is refused at 256 MiB, before it takes all memory', (t) => {
   const zeros = openSync('/dev/zero', 'r');
   t.after(() => closeSync(zeros));
   const input = new URL('../../../src/faces/cli/input.js', import.meta.url).href;

@@ -64,7 +64,7 @@ test('one command runs a plain marimo file, and nothing stays open afterwards', 
   assert.equal((await client.executionEnvironments.get(session.environmentId ?? '')).status, 'closed');
 });
 
-test('a run names its server when that is not the one of the last sign-in', async () => {
+test('a run names its server if the last sign-in was at another server', async () => {
   const name = file('elsewhere.py', { a: '1' });
   const settings = join(shell.cwd, 'own-settings');
   const login = { accessToken: 'trp_other', workspaceId: 'w' };
@@ -122,7 +122,7 @@ test('a cell that does not parse is printed with the place of the mistake', asyn
   assert.match(out, /SyntaxError: '\(' was never closed\n/);
 });
 
-test('--cells runs only these cells, by name or id, with their dependencies', async () => {
+test('--cells runs only the named cells, by name or id, with their dependencies', async () => {
   const cells = cellsOf({ a: 'x = 1', b: 'x + 1', c: '1 / 0' }, { b: { name: 'second' } });
   const { id } = await client.notebooks.create({ serialization: { cells } });
   const { out, exitCode } = await troupe([
@@ -196,7 +196,7 @@ test('Ctrl-C cancels the run, and everything is closed again', async () => {
   assert.equal((await client.notebookSessions.get(notebookId)).status, 'closed');
 });
 
-test('a second Ctrl-C leaves at once, and the output names the session, which ends by itself', async () => {
+test('a second Ctrl-C ends the command at once, and the output names the session, which ends by itself', async () => {
   const stubborn = `import time\nwhile True:\n    try:\n        print("tick", flush=True)\n        time.sleep(0.05)\n    except BaseException:\n        print("no", flush=True)`;
   const child = shell.start(['run', file('stubborn.py', { stubborn })]);
   await child.until('tick');
@@ -213,7 +213,7 @@ test('a second Ctrl-C leaves at once, and the output names the session, which en
   await client.notebookSessions.close(notebookId);
 });
 
-test('an open session is used and left open; --keep leaves a new one open', async () => {
+test('a run uses an open session and leaves it open; --keep leaves a new session open', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   const used = await troupe(['run', '--notebook', notebook.id]);
   assert.deepEqual([used.exitCode, used.err], [0, 'using the open session\n']);

@@ -59,6 +59,6 @@ test('an embedded page is kept in a sandbox, and a page at another address is le
   );
 });
 
-test('HTML that is nested without end is cut off', () => {
+test('endlessly nested HTML is cut off', () => {
   assert.ok(safeHtml('<div>'.repeat(100_000)).length < 10_000);
 });

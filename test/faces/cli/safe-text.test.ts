@@ -20,7 +20,7 @@ test('text, tabs, line feeds and colours are not removed', () => {
   assert.equal(safeText(`${ESC}[31mred${ESC}[0m`, { colors: false }), 'red');
 });
 
-test('a terminal gets nothing that sets its title, its clipboard, its modes or its cursor', () => {
+test('no text sets the title, the clipboard, the modes or the cursor of a terminal', () => {
   for (const [text, shown] of [
     [`a${ESC}]0;title\u0007b`, 'ab'],
     [`a${ESC}]52;c;cm0gLXJmIH4=${ESC}\\b`, 'ab'],
@@ -51,7 +51,7 @@ test('a carriage return in a name or a message starts a new line, and on one lin
   assert.equal(safeLine(`two\r\nlines${ESC}[31m`), 'two lines');
 });
 
-test('JSON keeps its value, with controls escaped', () => {
+test('JSON keeps its value, and its control characters are escaped', () => {
   const value = { text: 'a\u009b2J\u202e\u007f' };
   const json = safeJson(JSON.stringify(value));
   assert.deepEqual(JSON.parse(json), value);
@@ -93,7 +93,7 @@ test("in redirected output a command's own text is unchanged, and text printed b
   assert.deepEqual(sent, [text, 'printed']);
 });
 
-test('a rewritten line is written once, in its last version, however it arrives', () => {
+test('a rewritten line that arrives in any pieces is written once, in its last version', () => {
   const text = 'a\r\nb 1%\rb 2%\u001b[32m done\u001b[0m\nlast\rline\r';
   for (const size of [1, 3, text.length]) {
     const folded = new FoldedText();

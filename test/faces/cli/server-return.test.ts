@@ -108,7 +108,7 @@ test('a prompt whose server is killed and started again is reported as lost', as
   assert.match(ended.err, /\nthe server stopped unexpectedly during this run\n/);
 });
 
-test('the command stops waiting for a server that does not return in time, and nothing waits for it again', async () => {
+test('the command stops waiting for a server that does not return in time, and no later step waits for that server', async () => {
   const baseUrl = `http://127.0.0.1:${await freePort()}`;
   const client = createClient({ baseUrl, accessToken: OWNER.token, workspaceId: OWNER.workspaceId });
   const said: string[] = [];
@@ -162,7 +162,7 @@ test('--detach with --json prints the notebook and the run in progress', async (
   await client.notebookSessions.close(notebookId);
 });
 
-test('--detach refuses options that need the end of the run, and runs nothing', async () => {
+test('--detach is refused with options that need the end of the run, and no run begins', async () => {
   const name = file(shell, 'refused.py');
   for (const [option, ...value] of [
     ['--rm'],
@@ -179,7 +179,7 @@ test('--detach refuses options that need the end of the run, and runs nothing', 
   assert.deepEqual((await server.client.notebooks.list({ title: 'refused' })).items, []);
 });
 
-test('Ctrl-\\ leaves the run running and says how to follow and to end it', async () => {
+test('Ctrl-\\ leaves the run running, and the output explains how to follow and to end the run', async () => {
   const { client } = server;
   const child = shell.start(['run', file(shell, 'left.py')]);
   await child.until('step 3');

@@ -94,7 +94,7 @@ test('interactive elements show their value', () => {
   assert.equal(html("<marimo-json-output data-json-data='[1,2]'></marimo-json-output>"), '[1,2]');
 });
 
-test('trees are shown as JSON, and the values in them as text', () => {
+test('nested data are shown as JSON, and values within them as text', () => {
   const data = '{"a": NaN, "b": "text/html:<pre>x = 1</pre>", "c": "not: a type"}';
   assert.equal(
     show({ mimetype: 'application/json', data }).text,
@@ -108,7 +108,7 @@ test('values that JSON cannot express are shown as Python writes them', () => {
   assert.equal(show({ mimetype: 'application/json', data, text }).text, text);
 });
 
-test('the rows that the server gives with a table are shown, and the number of the remaining rows', () => {
+test('a table is shown with the rows that the server sends, and with the number of the remaining rows', () => {
   const table = {
     columns: [
       { name: 'city', type: 'str' },
@@ -127,7 +127,7 @@ test('the rows that the server gives with a table are shown, and the number of t
   );
 });
 
-test('an image becomes a file, even if it is embedded in HTML', () => {
+test('an image becomes a file, even an image that is embedded in HTML', () => {
   const url = `data:image/png;base64,${PNG_BASE64}`;
   const bytes = Buffer.from(PNG_BASE64, 'base64');
   for (const value of [
@@ -185,7 +185,7 @@ test('durations are shown in the unit that fits', () => {
   assert.deepEqual([0.4, 999, 1000, 61_000].map(shortDuration), ['0 ms', '999 ms', '1.0 s', '1 min 01 s']);
 });
 
-test('an event is one line', () => {
+test('an event of a stream is shown as one line', () => {
   const style = styleOf(false);
   const time = '2026-01-02T03:04:05.678Z';
   const lines = [
@@ -211,7 +211,7 @@ test('an event is one line', () => {
   ]);
 });
 
-test('an integer beyond 2^53 is shown as the number that it is, in tables and in trees', () => {
+test('an integer beyond 2^53 is shown exactly, in tables and in trees', () => {
   const data =
     '&quot;[{\\&quot;n\\&quot;:{\\&quot;$bigint\\&quot;:\\&quot;1152921504606846976\\&quot;}}]&quot;';
   const table = `<marimo-table data-data='${data}' data-total-rows='1' data-field-types='[[&quot;n&quot;,[&quot;integer&quot;,&quot;i64&quot;]]]'></marimo-table>`;

@@ -26,7 +26,7 @@ test('inline and display formulas become MathML', () => {
   assert.match(formulaOf('||(a \\times b||)'), /×/);
 });
 
-test('a formula that TeX does not know, or that does not end, is shown as it was written', () => {
+test('a formula that TeX does not know, or that does not end, is shown as written', () => {
   assert.match(formulaOf('||(\\nosuchmacro{<x>}||)'), /^<code>\$\\nosuchmacro\{&lt;x>\}\$<\/code>$/);
   assert.match(formulaOf('||(\\def\\a{\\a\\a}\\a||)'), /^<code>/);
   assert.match(formulaOf(`||(${'x'.repeat(20_001)}||)`), /^<code>/);
@@ -53,7 +53,7 @@ test('a progress bar is one line in its final state', () => {
   assert.equal(finalText('\x1b[31mred\x1b[0m\x1b]0;title\x07 \x1b[A'), 'red ');
 });
 
-test('a report shows formulas and the last line of progress, names outputs that it cannot show, and omits code on request', async () => {
+test('a report shows formulas and the last line of progress bars, names outputs that cannot be shown, and omits code on request', async () => {
   const cells = {
     imports: 'import marimo as mo\nimport altair as alt\nimport pandas as pd\nimport sys',
     head: 'mo.md(r"# Title $a \\times b$")',

@@ -19,7 +19,7 @@ const env = {
   SERVICE_WORKSPACE_ID: OWNER.workspaceId,
 };
 
-test('one reading names the kernel that uses the most, as text and as JSON', async () => {
+test('a single reading names the kernel that uses the most memory or processor time, as text and as JSON', async () => {
   const [busy, idle] = await Promise.all([
     openNotebook(server, { a: 'while True: pass' }),
     openNotebook(server, { a: '1' }),
@@ -134,7 +134,7 @@ for (const [columns, rows] of [
   });
 }
 
-test('a frame is one write that clears nothing first, and leaving restores the terminal once', () => {
+test('each picture is one write that does not clear the screen first, and leaving restores the terminal once', () => {
   const written: string[] = [];
   let leave = () => {};
   const device: ScreenDevice = {
@@ -206,7 +206,7 @@ for (const [act, status] of [
   });
 }
 
-test('a warning of the server, such as that of a failed backup, is shown', () => {
+test('a warning of the server, such as the warning of a failed backup, is shown', () => {
   const text = 'The latest backup could not be made: look into the log.';
   const state = { ...stateWith(1, 1), warnings: [text] };
   const lines = topLines(topSample(state, state), { columns: 100, rows: 20 }, styleOf(false));

@@ -55,7 +55,7 @@ export async function actors(t: TestContext, { server, browser }: Stage): Promis
   });
 
   await t.test(
-    'the search of the top bar finds an actor by a part of its id, also one that has ended',
+    'the search of the top bar finds an actor by a part of its id, even an ended actor',
     async () => {
       await page.keyboard.press('g');
       await page.keyboard.press('o');
@@ -70,10 +70,13 @@ export async function actors(t: TestContext, { server, browser }: Stage): Promis
     },
   );
 
-  await t.test('the page of an actor that does not exist says so and gives advice', async () => {
-    await page.goto(`${server.baseUrl}/console#/ws_home/actors/run/run_none`);
-    await page.getByRole('alert').getByText('The resource may have been deleted').waitFor();
-  });
+  await t.test(
+    'the page of a missing actor says that the actor does not exist, and gives advice',
+    async () => {
+      await page.goto(`${server.baseUrl}/console#/ws_home/actors/run/run_none`);
+      await page.getByRole('alert').getByText('The resource may have been deleted').waitFor();
+    },
+  );
 
   assert.deepEqual(complaints, []);
   await Promise.all([notebook.close(), page.close()]);

@@ -25,12 +25,12 @@ test('the files of the console', async (t) => files(t, server));
 
 test('the console in a browser', { skip: withoutBrowser }, async (t) => {
   const stage = { server, model, browser: await openBrowser(owner) };
-  await t.test('signing in', (part) => login(part, stage));
-  await t.test('views', (part) => views(part, stage));
-  await t.test('actors', (part) => actors(part, stage));
+  await t.test('signing in at the console', (part) => login(part, stage));
+  await t.test('the views of the console', (part) => views(part, stage));
+  await t.test('the actors in the console', (part) => actors(part, stage));
   await t.test('subscriptions and requests of the console', (part) => live(part, stage));
-  await t.test('hostile output', (part) => hostileOutput(part, stage));
-  await t.test('on a phone', (part) => narrow(part, stage));
-  await t.test('an actor that moves all the time', (part) => busyActor(part, stage));
-  await t.test('10,000 actors', (part) => manyActors(part, stage));
+  await t.test('hostile output in the console', (part) => hostileOutput(part, stage));
+  await t.test('the console on a phone', (part) => narrow(part, stage));
+  await t.test('the console with an actor that moves all the time', (part) => busyActor(part, stage));
+  await t.test('the console with 10,000 actors', (part) => manyActors(part, stage));
 });

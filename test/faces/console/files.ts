@@ -22,14 +22,17 @@ export async function files(t: TestContext, server: TestServer): Promise<void> {
     assert.ok(sum(all) < 120 * KIB, `${sum(all)} bytes`);
   });
 
-  await t.test('nothing on the page is inline, and its policy allows nothing from other hosts', async () => {
-    const { headers } = await fetch(`${server.baseUrl}/console`);
-    const policy = headers.get('content-security-policy') ?? '';
-    assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self'; /);
-    assert.match(policy, /frame-ancestors 'none'; require-trusted-types-for 'script'/);
-    assert.doesNotMatch(policy, /unsafe|\*|http/);
-    assert.doesNotMatch(page, /<style|<script>|<script [^>]*>[^<]| on\w+=| style=/);
-  });
+  await t.test(
+    'the page has no inline scripts or styles, and its policy allows nothing from other hosts',
+    async () => {
+      const { headers } = await fetch(`${server.baseUrl}/console`);
+      const policy = headers.get('content-security-policy') ?? '';
+      assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self'; /);
+      assert.match(policy, /frame-ancestors 'none'; require-trusted-types-for 'script'/);
+      assert.doesNotMatch(policy, /unsafe|\*|http/);
+      assert.doesNotMatch(page, /<style|<script>|<script [^>]*>[^<]| on\w+=| style=/);
+    },
+  );
 
   await t.test(
     'files never change under their names, and the page itself is always revalidated',

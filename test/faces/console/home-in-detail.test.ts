@@ -33,7 +33,7 @@ test('a wrong token is refused with the reason, and a link to another host is no
   await page.close();
 });
 
-test('files that are dropped on the page become notebooks with their titles, and refused files are named', {
+test('files that are dropped on the page become notebooks, and the page names refused files', {
   skip,
 }, async () => {
   const { page, complaints } = await signIn();
@@ -187,7 +187,7 @@ test('when the session ends elsewhere, the page leads to the sign-in page, and b
   await page.close();
 });
 
-test('the address of a notebook opens no session by itself, but opens one at a click', { skip }, async () => {
+test('the address of a notebook opens a session only at a click', { skip }, async () => {
   const serialization = { cells: [{ cell_id: 'a', code: '1' }] };
   const { id } = await server.client.notebooks.create({ title: 'Not open', serialization });
   const { page: home } = await signIn();

@@ -66,7 +66,7 @@ test('a viewer sees the notebooks but can neither create nor import, and signing
   await page.close();
 });
 
-test('opening a notebook opens a session on it if there is none, and leads to its page, whose cells run', {
+test('opening a notebook opens a session if necessary, and leads to the page of the notebook, whose cells run', {
   skip,
 }, async () => {
   const serialization = { cells: [{ cell_id: 'a', code: "print('in the browser')" }] };
@@ -95,7 +95,7 @@ test('the address of a notebook leads to signing in and back, and then to its pa
   await notebook.close();
 });
 
-test('a person types the code of a command line, sees its machine and a warning, and confirms or refuses the sign-in', {
+test('a person who types the code of a command line sees the machine and a warning, and confirms or refuses the sign-in', {
   skip,
 }, async () => {
   const begin = async () => {

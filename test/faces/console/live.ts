@@ -15,7 +15,7 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
   const notebook = await openNotebook(server, { loop: 'while True: pass' }, { title: 'Live' });
   const { environmentId } = notebook;
 
-  await t.test('the page of an actor is loaded again when the actor has moved, and only then', async () => {
+  await t.test('the page of an actor is loaded again only when the actor has moved', async () => {
     const hash = `#/ws_home/actors/notebook-session/${notebook.id}`;
     const { page, complaints } = await browser.signIn(server, hash, { prepare: ownClock });
     const asked = requestsOf(page);
@@ -82,41 +82,38 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
     await rows.filter({ hasText: 'running.active' }).waitFor({ state: 'detached' });
   });
 
-  await t.test(
-    'a conversation is shown while it is written, with its tools, and after it was closed',
-    async () => {
-      const { sessionId } = await client.agentSessions.open({
-        environmentId,
-        config: { instructions: 'Be brief.' },
-      });
-      const first = model.exchanges.length;
-      model.script(
-        () => {},
-        (exchange) => exchange.text('There are ', 'none.').end(),
-      );
-      await open(`agents/${sessionId}`);
-      await page.getByText('Be brief.').waitFor();
-      const { runId } = await client.agentSessions.prompt(sessionId, 'Which datasources are there?');
-      await page.getByText('Which datasources are there?').waitFor();
-      const state = page.getByRole('heading', { level: 1 }).locator('..');
-      await state.getByText('busy').waitFor();
-      const exchange = await model.asked(first);
-      exchange.text('Let me ');
-      await page.getByRole('listitem').filter({ hasText: 'thinking' }).getByText('Let me').waitFor();
-      exchange.text('look.').calls(['list_datasources', {}]).end('tool_calls');
-      await page.getByText('Let me look.').waitFor();
-      await page.getByText('calls list_datasources').waitFor();
-      await page.getByText('There are none.').waitFor();
-      await client.waitForRun(runId);
-      await state.getByText('ready').waitFor();
-      await page.getByText('thinking').waitFor({ state: 'detached' });
-      await client.agentSessions.close(sessionId);
-      await state.getByText('closed').waitFor();
-      await open('overview');
-      await open(`agents/${sessionId}`);
-      await page.getByText('There are none.').waitFor();
-    },
-  );
+  await t.test('a conversation is shown with its tools, during an answer and after its closing', async () => {
+    const { sessionId } = await client.agentSessions.open({
+      environmentId,
+      config: { instructions: 'Be brief.' },
+    });
+    const first = model.exchanges.length;
+    model.script(
+      () => {},
+      (exchange) => exchange.text('There are ', 'none.').end(),
+    );
+    await open(`agents/${sessionId}`);
+    await page.getByText('Be brief.').waitFor();
+    const { runId } = await client.agentSessions.prompt(sessionId, 'Which datasources are there?');
+    await page.getByText('Which datasources are there?').waitFor();
+    const state = page.getByRole('heading', { level: 1 }).locator('..');
+    await state.getByText('busy').waitFor();
+    const exchange = await model.asked(first);
+    exchange.text('Let me ');
+    await page.getByRole('listitem').filter({ hasText: 'thinking' }).getByText('Let me').waitFor();
+    exchange.text('look.').calls(['list_datasources', {}]).end('tool_calls');
+    await page.getByText('Let me look.').waitFor();
+    await page.getByText('calls list_datasources').waitFor();
+    await page.getByText('There are none.').waitFor();
+    await client.waitForRun(runId);
+    await state.getByText('ready').waitFor();
+    await page.getByText('thinking').waitFor({ state: 'detached' });
+    await client.agentSessions.close(sessionId);
+    await state.getByText('closed').waitFor();
+    await open('overview');
+    await open(`agents/${sessionId}`);
+    await page.getByText('There are none.').waitFor();
+  });
 
   await t.test(
     'text that is printed piece by piece is shown as one text, and a progress bar replaces itself',
@@ -151,7 +148,7 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
     await client.agentSessions.close(sessionId);
   });
 
-  await t.test('testing a datasource shows whether it answers, or why it does not', async () => {
+  await t.test('testing a datasource shows its success or the reason of the failure', async () => {
     await client.files.put('shown.db', Buffer.alloc(0)); // which is an empty database
     await client.datasources.create({ slug: 'works', connection: { kind: 'sqlite', path: 'shown.db' } });
     await client.datasources.create({
@@ -188,7 +185,7 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
     assert.equal(await field.inputValue(), `troupe sessions events ${notebook.id}`);
   });
 
-  await t.test('a copied command runs nothing that is hidden in the link to the page', async () => {
+  await t.test('a copied command runs no code that the link to the page hides', async () => {
     const id = "x'; echo owned\n$(echo owned)`echo owned`";
     await open(`streams/${encodeURIComponent(id).replaceAll("'", '%27')}`);
     await page.getByRole('heading', { level: 1, name: 'Stream of x' }).waitFor();

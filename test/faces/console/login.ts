@@ -18,19 +18,22 @@ export async function login(t: TestContext, { server, browser }: Stage): Promise
     await page.close();
   });
 
-  await t.test('a token with an impossible character is not sent, and the page says why', async () => {
-    const { page, complaints } = await browser.open(server);
-    const field = page.getByLabel('Access token');
-    await field.fill(`\u200b${server.owner.token}`);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    assert.equal(await field.evaluate((input) => input.matches(':invalid')), true);
-    assert.match((await field.getAttribute('title')) ?? '', /copy the token again/);
-    await field.fill(` ${server.owner.token} `);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-    assert.deepEqual(complaints, []);
-    await page.close();
-  });
+  await t.test(
+    'a token with an impossible character is not sent, and the page shows the reason',
+    async () => {
+      const { page, complaints } = await browser.open(server);
+      const field = page.getByLabel('Access token');
+      await field.fill(`\u200b${server.owner.token}`);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      assert.equal(await field.evaluate((input) => input.matches(':invalid')), true);
+      assert.match((await field.getAttribute('title')) ?? '', /copy the token again/);
+      await field.fill(` ${server.owner.token} `);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      assert.deepEqual(complaints, []);
+      await page.close();
+    },
+  );
 
   await t.test('a token opens the workspace, and signing out forgets it', async () => {
     const { page, complaints } = await browser.signIn(server);
@@ -96,23 +99,20 @@ export async function login(t: TestContext, { server, browser }: Stage): Promise
     },
   );
 
-  await t.test(
-    'the session of the browser that ends elsewhere ends in the console, which says so',
-    async () => {
-      const { page: home } = await browser.openPath(server, '/sign-in?to=%2Fconsole');
-      await home.getByLabel('Access token').fill(server.owner.token);
-      await home.getByRole('button', { name: 'Sign in', exact: true }).click();
-      await home.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-      const out = await home.evaluate<number>(
-        "fetch('/sign-out', { method: 'POST' }).then(({ status }) => status)",
-      );
-      assert.equal(out, 200);
-      await home.getByText('You have signed out, or your session has ended.').waitFor();
-      await home.close();
-    },
-  );
+  await t.test('a browser session that ends elsewhere also ends in the console, with a notice', async () => {
+    const { page: home } = await browser.openPath(server, '/sign-in?to=%2Fconsole');
+    await home.getByLabel('Access token').fill(server.owner.token);
+    await home.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await home.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    const out = await home.evaluate<number>(
+      "fetch('/sign-out', { method: 'POST' }).then(({ status }) => status)",
+    );
+    assert.equal(out, 200);
+    await home.getByText('You have signed out, or your session has ended.').waitFor();
+    await home.close();
+  });
 
-  await t.test('the next user of a tab sees no data that only the user before may see', async () => {
+  await t.test('the next user of a tab sees no data of the previous user', async () => {
     const busy = await openNotebook(server, { loop: 'while True: pass' });
     const run = await busy.submit([]);
     await server.client.members.create({ userId: 'reader', role: 'viewer' });
@@ -138,7 +138,7 @@ export async function login(t: TestContext, { server, browser }: Stage): Promise
     await Promise.all([busy.close(), page.close()]);
   });
 
-  await t.test('a session ends, with the reason, when its token does', async () => {
+  await t.test('a session in the console ends with its token, and the console shows the reason', async () => {
     const { id, token } = await server.client.accessTokens.create({
       name: 'short',
       scopes: ['workspaceRuntime:connect'],

@@ -106,7 +106,7 @@ export async function manyActors(t: TestContext, { server, browser }: Stage): Pr
     await page.waitForFunction("document.querySelectorAll('.rows tbody tr:not(.space)').length === 1");
   });
 
-  await t.test('the keyboard goes through the rows and opens one', async () => {
+  await t.test('the keyboard moves through the rows and opens a row', async () => {
     await page.getByLabel('A part of an id', { exact: true }).fill('');
     await rows.nth(5).waitFor();
     await page.getByLabel('A part of an id', { exact: true }).blur();

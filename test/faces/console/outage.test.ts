@@ -10,7 +10,7 @@ const OUTAGE_S = 120;
 
 const owner = { after };
 
-test('the console while the server does not answer, and afterwards', { skip: withoutBrowser }, async (t) => {
+test('the console during and after an outage of the server', { skip: withoutBrowser }, async (t) => {
   const server = await startServer(owner);
   const browser = await openBrowser(owner);
   const { client } = server;

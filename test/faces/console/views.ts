@@ -81,7 +81,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     },
   );
 
-  await t.test('the overview names the parts that could not be loaded, and why', async () => {
+  await t.test('the overview names the parts that could not be loaded, with the reasons', async () => {
     const { page: partial } = await browser.signIn(server, '#/ws_home/audit');
     await partial.route(/\/api\/v3\/(runs|kernels)/, (route) =>
       route.fulfill({ status: 500, json: { title: 'The server made an error', code: 'internal_error' } }),
@@ -125,7 +125,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
   );
 
   await t.test(
-    'a notebook that may not be opened closes the new tab again and names the reason',
+    'if a notebook may not be opened, the new tab is closed again and the reason is shown',
     async () => {
       const stranger = await openNotebook(server, { a: '1' }, { title: 'Closed to viewers' });
       await stranger.close();
@@ -229,7 +229,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     await page.getByText('cells-registered').first().waitFor();
   });
 
-  await t.test('a stream keeps the beginning of an event that is large', async () => {
+  await t.test('the view of a stream keeps the beginning of a large event', async () => {
     const large = await openNotebook(server, {
       large: "import marimo as mo\nmo.Html('<p>' + 'x' * 1_000_000)",
     });
@@ -280,7 +280,7 @@ export async function views(t: TestContext, { server, browser }: Stage): Promise
     await resized.close();
   });
 
-  await t.test('files, people, tokens, keys and the audit are lists', async () => {
+  await t.test('files, people, tokens, keys and the audit are shown as lists', async () => {
     const seen: readonly (readonly [string, string])[] = [
       ['files', 'notes.txt'],
       ['people', 'owner'],

@@ -14,14 +14,16 @@ async function cutPower(t: TestContext, options: Partial<PowerCutOptions>): Prom
   return report;
 }
 
-test('after a power cut the store has every acknowledged turn, and no turn by halves', {
+test('after a power cut the store has every acknowledged turn, and no partial turn', {
   skip,
 }, async (t) => {
   const { withPendingWrites } = await cutPower(t, { storeCuts: 40 });
   assert.ok(withPendingWrites > 10);
 });
 
-test('after a power cut a server has everything that it acknowledged to its clients', { skip }, async (t) => {
+test('after a power cut a server has all changes that it acknowledged to its clients', {
+  skip,
+}, async (t) => {
   const { restarts } = await cutPower(t, { serverCuts: 20, restarts: 1 });
   assert.equal(restarts, 1);
 });

@@ -16,7 +16,7 @@ const settings = {
 };
 const fine: Behaviour = (exchange) => exchange.text('Fine.').end();
 
-test('after kill -9 during a tool call the next prompt is answered, nothing runs twice, and the old run is stale', async () => {
+test('after kill -9 during a tool call the next prompt is answered, no code runs twice, and the old run is stale', async () => {
   const server = await startChildServer(test, settings);
   const { client } = server;
   const notebook = await openNotebook(server, { a: 'a = 41' });

@@ -105,7 +105,7 @@ test('nonsense, an answer without an end and an error in mid-stream count as fai
   }
 });
 
-test('a silent model is asked again, whether the silence comes before or after its first byte', async () => {
+test('a model that falls silent before or after its first byte is asked again', async () => {
   const end = await prompted(
     () => {},
     (exchange) => void exchange.text('Well'),
@@ -117,7 +117,7 @@ test('a silent model is asked again, whether the silence comes before or after i
   assert.deepEqual(asked, ['cut', 'cut', 'whole']);
 });
 
-test('a slow first token does not count as silence while bytes arrive', async () => {
+test('a model with a slow first token does not count as silent while bytes arrive', async () => {
   const end = await prompted((exchange) => {
     let beats = 0;
     const timer = setInterval(() => {
@@ -139,7 +139,7 @@ test('a model that never stops is cut off', async () => {
   assert.equal(await model.exchanges.at(-1)!.over, 'cut');
 });
 
-test('a refusal of the model fails the run; an empty or truncated answer completes it with a warning', async () => {
+test('a refusal of the model fails the run; an empty or truncated answer completes the run with a warning', async () => {
   const refused = await prompted((exchange) => exchange.text('I').end('content_filter'));
   assert.deepEqual(outcome(refused), ['failed', 'model_refused', 1]);
   const warnings = ({ run }: Prompted) =>
@@ -150,7 +150,7 @@ test('a refusal of the model fails the run; an empty or truncated answer complet
   assert.deepEqual([outcome(cut), warnings(cut)], [['completed', null, 1], ['answer_cut']]);
 });
 
-test('a run names the limit that ended it, and its open calls get results', async () => {
+test('a run that a limit has ended names the limit, and its open calls get results', async () => {
   const usage = { prompt_tokens: 11_000, completion_tokens: 10 };
   const call: Behaviour = (exchange) => exchange.calls(['list_datasources', {}]).end('tool_calls', usage);
   const end = await prompted(call, call, call);
@@ -160,7 +160,7 @@ test('a run names the limit that ended it, and its open calls get results', asyn
   assert.deepEqual(calls, ['completed', 'completed', 'cancelled']);
 });
 
-test('when a history is too long its oldest outputs are left out first, and the run warns about it', async () => {
+test('when a history is too long its oldest outputs are left out first, and the run has a warning', async () => {
   const notebook = await openNotebook(server, { long: `"""${'x'.repeat(3400)}"""` });
   const { environmentId, id } = notebook;
   await client.agentSessions.open({ environmentId, notebookSessionId: id });

@@ -78,7 +78,7 @@ test('an unknown member, a wrong model id and ids that do not match are refused'
   assert.equal(await refused({ environmentId, config: { model: 'acme/gpt' } }), '400 unknown_model');
 });
 
-test('a notebook must be ready and in the same environment, and the binding to it cannot be changed', async () => {
+test('a conversation is bound only to a ready notebook in the same environment, and the binding cannot be changed', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const { environmentId, id } = notebook;
   const elsewhere = await environment();
@@ -103,7 +103,7 @@ test('a notebook must be ready and in the same environment, and the binding to i
   assert.equal(await statusOf({ environmentId, notebookSessionId: id }), 201);
 });
 
-test('an environment with an agent session cannot be closed, and a closed one accepts no agent', async () => {
+test('an environment with an agent session cannot be closed, and a closed environment accepts no agent', async () => {
   const environmentId = await environment();
   const { sessionId } = await client.agentSessions.open({ environmentId });
   assert.equal(await refusalOf(client.executionEnvironments.close(environmentId)), '409 environment_in_use');
@@ -112,7 +112,7 @@ test('an environment with an agent session cannot be closed, and a closed one ac
   assert.equal(await refusalOf(client.agentSessions.open({ environmentId })), '409 environment_closed');
 });
 
-test('a prompt without a model is refused before a run exists, and the error says how to choose one', async () => {
+test('a prompt without a model is refused before a run exists, and the error explains how to choose a model', async () => {
   const environmentId = await environment();
   const { sessionId, config } = await client.agentSessions.open({ environmentId });
   assert.equal(config.model, null);
@@ -146,7 +146,7 @@ test('a closed conversation can be read, and has no stream', async () => {
   );
 });
 
-test('prompts are paged oldest first, with cursors of the same list only', async () => {
+test('prompts are paged oldest first, and only cursors of the same list are accepted', async () => {
   const environmentId = await environment();
   const { sessionId } = await client.agentSessions.open({ environmentId, config: { model: MODEL } });
   const ids: string[] = [];
@@ -166,7 +166,7 @@ test('prompts are paged oldest first, with cursors of the same list only', async
   );
 });
 
-test('only its creator, members with a grant and owners see a conversation, and owners may read, share and stop it', async () => {
+test('a conversation is visible only to its creator, members with a grant and owners, and owners may read, share and stop the conversation', async () => {
   const member = async (userId: string, role: 'owner' | 'editor' | 'viewer'): Promise<Client> => {
     await client.members.create({ userId, role });
     const { token } = await client.accessTokens.create({
@@ -249,7 +249,7 @@ test('only its creator, members with a grant and owners see a conversation, and 
   assert.deepEqual(await outcomes(client, ['close']), { close: 'ok' });
 });
 
-test('an owner can set keys of a workspace; prompts use them, and they are never shown', async () => {
+test('an owner can set keys of a workspace, which prompts use and no answer shows', async () => {
   const environmentId = await environment();
   const providers = async () => {
     const { items } = await client.models.list();

@@ -70,7 +70,7 @@ test('only the owner of a conversation changes its model, instructions and datas
   assert.equal((await bob.client.waitForRun(runId)).status, 'completed');
 });
 
-test("a prompt reads no datasource that its sender may not read, in anybody's conversation", async () => {
+test('a prompt in any conversation reads only datasources that its sender may read', async () => {
   const { environmentId } = await bob.client.executionEnvironments.create();
   const { sessionId: id } = await bob.client.agentSessions.open({ environmentId, context });
   await bob.client.agentSessions.grant(id, 'ann');
@@ -88,7 +88,7 @@ test("a prompt reads no datasource that its sender may not read, in anybody's co
   assert.match((await readPrivate(bob, id))[1] ?? '', /^not_found/);
 });
 
-test('an environment names only conversations that its reader may know of', async () => {
+test('an environment shows only conversations that its reader may see', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId: anns } = await ann.client.agentSessions.open({ environmentId });
   const { sessionId: bobs } = await bob.client.agentSessions.open({ environmentId });

@@ -117,7 +117,7 @@ test('sums are selected by days, and invalid days and cursors are refused', asyn
   assert.equal(await refusalOf(client.usage({ after: 'run_1' })), '400 invalid_cursor');
 });
 
-test('an answer that breaks off after its figures is counted, and so is a cancelled answer', async () => {
+test('an answer that breaks off after its figures is counted, and a cancelled answer is counted as well', async () => {
   const { client } = await newWorkspace();
   const breaks: Behaviour = (exchange) => {
     exchange.text('The first half').usage({ prompt_tokens: 300, completion_tokens: 4 });
@@ -140,7 +140,7 @@ test('an answer that breaks off after its figures is counted, and so is a cancel
   assert.deepEqual((await sumsOf(client)).map(counts), [[900, 15, 3, 0]]);
 });
 
-test('the limit of tokens applies to a provider that reports no tokens, and its calls are marked as estimated', async () => {
+test('the limit of tokens also applies to a provider that reports no tokens, and calls of such a provider are marked as estimated', async () => {
   const limited = await startServer(test, { ...settings, TROUPE_AGENT_MAX_TOKENS: '20000' });
   const { client } = limited;
   const long: Behaviour = (exchange) =>
@@ -159,7 +159,7 @@ test('the limit of tokens applies to a provider that reports no tokens, and its 
   assert.deepEqual([sum?.calls, sum?.estimatedCalls], [3, 3]);
 });
 
-test('the steps before a kill -9 are counted, each once', async () => {
+test('each step before a kill -9 is counted once', async () => {
   const killed = await startChildServer(test, settings);
   const sessionId = await newConversation(killed.client);
   const number = model.exchanges.length;

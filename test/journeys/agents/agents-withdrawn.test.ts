@@ -42,7 +42,7 @@ async function askTime(of: Pick<typeof server, 'client'>, sessionId: string): Pr
 }
 
 for (const [model, path] of Object.entries(MODELS)) {
-  test(`${model} never gets a prompt again that was cancelled before its answer`, async () => {
+  test(`a prompt that was cancelled before its answer is never sent to ${model} again`, async () => {
     const sessionId = await opened(model);
     await using log = await AgentLog.open(client, sessionId);
     const number = vendor.requests.length;
@@ -64,7 +64,7 @@ for (const [model, path] of Object.entries(MODELS)) {
     assert.deepEqual(outcomes(told), [null, 'cancelled']);
   });
 
-  test(`a prompt that ${model} refuses is not sent with the next ones`, async () => {
+  test(`a prompt that ${model} has refused is not sent with later prompts`, async () => {
     const sessionId = await opened(model);
     vendor.script({ refuse: 400 });
     const { runId } = await client.agentSessions.prompt(sessionId, DANGER);
@@ -73,7 +73,7 @@ for (const [model, path] of Object.entries(MODELS)) {
     assert.deepEqual(outcomes((await client.agentSessions.get(sessionId)).entries), ['failed', null, null]);
   });
 
-  test(`${model} learns which cells a cancelled prompt changed, but not that prompt's text`, async () => {
+  test(`${model} gets the ids of cells that a cancelled prompt changed, but not the text of that prompt`, async () => {
     const notebook = await openNotebook(server, { a: 'a = 1' });
     const { environmentId, id } = notebook;
     await client.agentSessions.open({ environmentId, notebookSessionId: id, config: { model } });
@@ -101,7 +101,7 @@ for (const [model, path] of Object.entries(MODELS)) {
   });
 }
 
-test('a prompt interrupted by kill -9 is stale in the history, and no model gets it again', async () => {
+test('a prompt that kill -9 interrupts is stale in the history, and is not sent to a model again', async () => {
   const child = await startChildServer(test, settings);
   const { environmentId } = await child.client.executionEnvironments.create();
   const model = 'openai-compatible/anything';
@@ -125,7 +125,7 @@ test('a prompt interrupted by kill -9 is stale in the history, and no model gets
   assert.deepEqual(outcomes((await paged()).items), ['stale', null]);
 });
 
-test('a prompt that stopped at a limit stays unchanged, with a note that it is over', async () => {
+test('a prompt that a limit ended stays unchanged, with a note about its end', async () => {
   const sessionId = await opened('openai-compatible/anything');
   vendor.script({ call: ['list', {}] }, { call: ['list', {}] });
   const { runId } = await client.agentSessions.prompt(sessionId, 'List everything.');

@@ -41,7 +41,7 @@ test('a new conversation is empty, has the default model and is attached to its 
   assert.deepEqual(agentSessionIds, [sessionId]);
 });
 
-test('an answer is streamed while it is written, saved, and part of its run', async () => {
+test('an answer is streamed while the model writes it, saved, and part of its run', async () => {
   const { sessionId } = await client.agentSessions.open({ environmentId: await environment() });
   const log = await AgentLog.open(client, sessionId);
   model.script((exchange) => exchange.reasoning('Let me think.').text('Four', 'ty ', 'two.').end());
@@ -201,7 +201,7 @@ test('a request for the conversation of another person gets the same response as
   for (const call of calls) assert.equal(await refusalOf(call()), '404 not_found');
 });
 
-test('no frame of a stream has more than 1 MiB, and the entries contain the whole of a long answer', async () => {
+test('no frame of a stream has more than 1 MiB, and the entries contain a long answer completely', async () => {
   const { sessionId } = await client.agentSessions.open({ environmentId: await environment() });
   const frames: string[] = [];
   const over = new AbortController();

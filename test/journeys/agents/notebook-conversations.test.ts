@@ -32,7 +32,7 @@ async function annsNotebook() {
   return { ...notebook, id, environmentId, open, runId };
 }
 
-test("an editor who binds another member's notebook conversation is told whom to ask, and nothing else about it", async () => {
+test('an editor who binds the notebook conversation of another member gets an error that names only the owner', async () => {
   const { id, open, runId } = await annsNotebook();
   const before = await client.agentSessions.get(id);
   const problem = await problemOf(open(bob.client));
@@ -56,7 +56,7 @@ test("an editor who binds another member's notebook conversation is told whom to
   assert.deepEqual(await client.agentSessions.get(id), before);
 });
 
-test('naming a private conversation as a notebook session does not show that it exists', async () => {
+test('a request that names a private conversation as a notebook session does not reveal the conversation', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await ann.client.agentSessions.open({ environmentId });
   const bind = (notebookSessionId: string) =>
@@ -109,7 +109,7 @@ test('a conversation that is handed over belongs to the new owner, and the forme
   assert.equal((await eve.client.agentSessions.get(id)).entries.length, 2);
 });
 
-test('the stream of a conversation ends for callers who lose the right to read it, and continues for others', async () => {
+test('the stream of a conversation ends for callers who lose the right to read, and continues for other callers', async () => {
   const { id } = await annsNotebook();
   await client.agentSessions.grant(id, 'bob');
   const [anns, bobs, owners] = await Promise.all(

@@ -106,7 +106,7 @@ test('the revision counts the commits of the session across blocks and calls', a
   await notebook.close();
 });
 
-test('the result can be inspected in the same call or a later one', async () => {
+test('the result of a block can be inspected in the same call or a later call', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   const before = await callCode(
     client,

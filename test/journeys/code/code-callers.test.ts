@@ -53,7 +53,7 @@ const ENDLESS = {
 } as const;
 
 for (const [what, code] of Object.entries(ENDLESS)) {
-  test(`a client that disconnects during ${what} interrupts it, and the session is ready again with its variables`, async () => {
+  test(`when a client disconnects during ${what}, the code is interrupted, and the session is ready again with its variables`, async () => {
     const notebook = await openNotebook(server, { a: 'x = 7' });
     await notebook.run(['a']);
     await using events = await notebook.events();
@@ -94,7 +94,7 @@ test('a client that disconnects during a short call harms nothing', async () => 
   await notebook.close();
 });
 
-test('closing a session ends its call, which reports that it was cut off', async () => {
+test('closing a session ends its code call, and the result of the call reports the interruption', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await using events = await notebook.events();
   const call = callCode(client, notebook.id, 'print("begun", flush=True)\nwhile True: pass');
@@ -104,7 +104,7 @@ test('closing a session ends its call, which reports that it was cut off', async
   assert.deepEqual([success, stdout, errors[0]?.type], [false, 'begun\n', 'session_closed']);
 });
 
-test('slow code sends heartbeats until its result, also when it fails', async () => {
+test('slow code sends heartbeats until its result, even if the code fails', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const answer = await fetch(`${server.baseUrl}/api/cee/kernel/execute`, {
     method: 'POST',

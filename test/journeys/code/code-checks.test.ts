@@ -35,7 +35,7 @@ def flicker():
 threading.Thread(target=flicker, daemon=True).start()
 `;
 
-test('a client that leaves while its code is checked leaves the session free, even if the kernel does not answer', async () => {
+test('a session is free again when its client leaves during the check of new code, even if the kernel does not answer', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', holder: HOLDS_KERNEL });
   await notebook.run(['holder']);
   await eventually('the kernel is held', async () => {
@@ -80,7 +80,7 @@ test('a cell that is deleted while its new code is checked is an unknown cell', 
   await notebook.close();
 });
 
-test("a close that is refused leaves nothing in the server's memory", async (t) => {
+test("a refused request to close a session leaves nothing in the server's memory", async (t) => {
   let watchers = 0;
   const { watch } = NoticeBus.prototype;
   NoticeBus.prototype.watch = function (...args) {

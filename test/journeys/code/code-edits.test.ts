@@ -55,7 +55,7 @@ test('cells are created, edited, moved and deleted in one block, and saved befor
   await notebook.close();
 });
 
-test('cell names and layout are saved as options of cells, and app options as options of the app; both are restored', async () => {
+test('cell names and layout are saved as options of cells, and app options as options of the app; all are restored', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 2' }, { options: { b: { column: 1 } } });
   await edit(
     notebook,

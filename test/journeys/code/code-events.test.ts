@@ -30,7 +30,7 @@ test('the terminal event contains the result and repeats tool_call_id', async ()
   await notebook.close();
 });
 
-test('an edit publishes registered and deleted cells, is saved before the response, and keeps the session busy until then', async () => {
+test('an edit publishes registered and deleted cells, and the session stays busy until the edit is saved and the response is sent', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', gone: 'y = 1' });
   await using events = await notebook.events();
   const from = events.events.length;

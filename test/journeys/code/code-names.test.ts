@@ -18,7 +18,7 @@ async function open(codes: Readonly<Record<string, string>>) {
   return { notebook, call, value };
 }
 
-test('names defined by a call with keep stay for the next call, and may be defined again', async () => {
+test('names that a call with `keep` defines stay for the next call, and may be defined again', async () => {
   const { notebook, value } = await open({ a: 'numbers = [1, 2, 3]' });
   await notebook.run([]);
   assert.equal(await value('total = sum(numbers)'), undefined);
@@ -36,7 +36,7 @@ test('names defined by a call with keep stay for the next call, and may be defin
   await notebook.close();
 });
 
-test('a call without keep sees no kept names, and keeps no names', async () => {
+test('a call without `keep` sees no kept names, and keeps no names', async () => {
   const { notebook, value } = await open({});
   await value('kept = 1');
   assert.match(String(await value('kept', false)), /^NameError/);

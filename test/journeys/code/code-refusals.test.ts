@@ -106,7 +106,7 @@ test('a session that is busy with a run accepts no call', async () => {
   await notebook.close();
 });
 
-test('a session that is busy with a call accepts no other call and no run, and a refused one leaves no trace', async () => {
+test('a session that is busy with a call accepts no other call and no run, and a refused call or run leaves no trace', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await using events = await notebook.events();
   const abort = new AbortController();

@@ -77,7 +77,7 @@ test('tracebacks name the line in the code', async () => {
   assert.match(stderr, /ZeroDivisionError: division by zero\n$/);
 });
 
-test('the last expression is the output; code without one, or with an asynchronous block at its end, has no output', async () => {
+test('the last expression is the output; code without a last expression, or with an asynchronous block at its end, has no output', async () => {
   const rows: [string, string | null][] = [
     ['"text"', "<pre class='text-xs'>&#x27;text&#x27;</pre>"],
     ['{"a": [1]}', '{"a": [1]}'],

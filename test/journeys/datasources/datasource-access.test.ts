@@ -54,7 +54,7 @@ for (const headers of [
   { origin: 'null' },
   { 'sec-fetch-site': 'cross-site' },
 ] as const) {
-  test(`a mutation with ${JSON.stringify(headers)} is refused, but a read is not`, async () => {
+  test(`a change with ${JSON.stringify(headers)} is refused, and a read is accepted`, async () => {
     const body = { slug: 'foreign', connection: DATABASE };
     assert.deepEqual(problem(await server.request('POST', LISTED, { body, headers })), [403, 'cross_origin']);
     assert.equal((await server.request('GET', LISTED, { headers })).status, 200);

@@ -61,7 +61,7 @@ frame = pandas.DataFrame({
 })
 `;
 
-test('mo.sql shows dates and times that Python cannot hold as text, together with all others of their column', async () => {
+test('mo.sql shows a column as text if Python cannot represent one of its dates or times', async () => {
   const printed = await call(`
 import marimo as mo
 c = datasource("duckdb")
@@ -75,7 +75,7 @@ print(cursor.fetchone(), cursor.fetchone())`);
   ]);
 });
 
-test('a list is not a parameter, and arrays, lists and maps come as the documentation says', async () => {
+test('a list is refused as a parameter, and arrays, lists and maps are returned as documented', async () => {
   const [refusal] = await call('datasource("duckdb").execute("select ?", [[1, 2]])');
   assert.equal(refusal, 'TypeError: a parameter cannot be list');
   const printed = await call(`
@@ -114,7 +114,7 @@ print(found["t"].to_list(), found["d"].to_list())`);
 for (const slug of ['postgres', 'mariadb', 'sqlite'] as const) {
   const { skip } = DATABASES[slug];
 
-  test(`the number of rows that a statement has changed is its rowcount, in ${slug}`, { skip }, async (t) => {
+  test(`the rowcount of a statement is the number of changed rows, in ${slug}`, { skip }, async (t) => {
     const table = tableFor(t, slug);
     const printed = await call(`
 c = datasource("${slug}").cursor()
@@ -156,7 +156,7 @@ print(back.iloc[1][["at", "moment", "day", "bytes", "exact"]].isna().all())`);
     ]);
   });
 
-  test(`to_sql fails if the table exists, or replaces, empties or extends it, in ${slug}`, {
+  test(`to_sql fails for an existing table, or replaces, empties or extends the table, in ${slug}`, {
     skip,
   }, async (t) => {
     const table = tableFor(t, slug);
@@ -270,7 +270,7 @@ for (const [sql, type] of Object.entries(COLUMNS)) {
   });
 }
 
-test('polars gets every digit of a decimal, however late in the result it appears', {
+test('polars gets every digit of a decimal, even if the decimal comes late in the result', {
   skip: DATABASES.postgres.skip,
 }, async () => {
   const sql = 'select 1.5 from generate_series(1, 500) union all select 1.0625';
@@ -295,7 +295,7 @@ test('pandas reads a datasource without a warning', { skip: DATABASES.postgres.s
   assert.deepEqual(await call('print(len(pandas.read_sql("select 1", datasource("postgres"))))'), ['1']);
 });
 
-test('the error of to_sql for a read-only datasource says that it cannot write there', async () => {
+test('the error of to_sql for a read-only datasource says that to_sql cannot write there', async () => {
   const code = 'pandas.DataFrame({"a": [1]}).to_sql("t", datasource("duckdb"))';
   assert.match(
     (await call(code))[0] ?? '',

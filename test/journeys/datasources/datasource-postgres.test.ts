@@ -74,7 +74,7 @@ test('a time with a zone is the same moment in Python for every zone of the serv
   assert.equal(await call(code), '2024-01-02T03:04:05.250000+00:00');
 });
 
-test('a value that Python cannot represent does not affect the other values of its column', {
+test('a value that Python cannot represent changes no other value of its column', {
   skip,
 }, async () => {
   const sql = "select d from unnest(array['2024-02-29', '0044-03-15 BC', null]::date[]) d";
@@ -120,7 +120,7 @@ test('several statements in one query are refused', { skip }, async () => {
   );
 });
 
-test('settings of a statement end with it, and transactions over several statements are refused', {
+test('settings of a statement end with the statement, and transactions over several statements are refused', {
   skip,
 }, async () => {
   const code = `c.execute("set application_name to 'left behind'")

@@ -44,7 +44,7 @@ async function call(code: string, sessionId: string = notebook.id) {
 const query = (rest: string) =>
   call(`from troupe import datasource\nwith datasource("numbers") as c:\n    ${rest}`);
 
-test('a cursor describes its columns and fetches one row, some rows, or all remaining ones', async () => {
+test('a cursor describes its columns and fetches one row, some rows, or all remaining rows', async () => {
   const { printed } = await query(
     [
       'k = c.cursor()',
@@ -59,14 +59,14 @@ test('a cursor describes its columns and fetches one row, some rows, or all rema
   ]);
 });
 
-test('parameters replace question marks, except quoted ones', async () => {
+test('parameters replace question marks, except quoted question marks', async () => {
   const { printed } = await query(
     `print(c.execute("select '?', n from numbers where n = ? and name <> ? -- ?", [3, "x'; drop"]).fetchall())`,
   );
   assert.deepEqual(printed, ["[('?', 3)]"]);
 });
 
-test('a float reaches the database as a float, even if it is whole', async () => {
+test('a whole float reaches the database as a float', async () => {
   const { printed } = await query(
     [
       'import numpy',
@@ -141,7 +141,7 @@ for (const [what, code, error] of [
   });
 }
 
-test('a datasource that the notebook does not list is refused, whether or not it exists', async () => {
+test('a datasource that the notebook does not list is refused, even if the datasource exists', async () => {
   await server.request('POST', '/api/v3/datasources', {
     body: { slug: 'unlisted', connection: { kind: 'sqlite', path: 'numbers.db' } },
   });
@@ -187,7 +187,7 @@ test('a session that was opened with a token without datasource:read has no data
   assert.equal(error, 'InterfaceError');
 });
 
-test('an interrupt ends a statement, and the next one works', async () => {
+test('an interrupt ends a statement, and the next statement works', async () => {
   const slow = 'with recursive r(n) as (select 1 union all select n + 1 from r) select count(*) from r';
   const notebookOfItsOwn = await openNotebook(
     server,
@@ -259,7 +259,7 @@ for method, fields in [("execute", {}), ("execute", {"slug": 1, "sql": 2}), ("fe
   ]);
 });
 
-test('a request of another workspace sees no datasource of this one', async () => {
+test('a request of another workspace sees no datasource of this workspace', async () => {
   const stranger = await server.stranger();
   const answer = await sendRaw(server.baseUrl, 'GET', '/api/v3/datasources', stranger, {});
   assert.deepEqual(answer.body, { items: [], nextCursor: null });

@@ -37,7 +37,7 @@ test('a datasource is created with revision 1, and its metadata never contains t
   assert.deepEqual(Object(listed.body).items, [detail.body]);
 });
 
-test('the list has every datasource unless a page is requested', async (t) => {
+test('the list contains all datasources unless a page is requested', async (t) => {
   const { client: other } = await startServer(t);
   const slugs = Array.from({ length: 103 }, (_, i) => `s-${String(i).padStart(3, '0')}`);
   await Promise.all(slugs.map((slug) => other.datasources.create({ slug, connection: DATABASE })));
@@ -160,7 +160,7 @@ test('the test of a datasource fails with a conflict when the datasource is repl
   assert.deepEqual(problem(await tested), [409, 'datasource_changed']);
 });
 
-test('fifty replacements at once are all made, each with its own revision', async () => {
+test('fifty simultaneous replacements all succeed, each with its own revision', async () => {
   await create('busy');
   const answers = await Promise.all(
     Array.from({ length: 50 }, () =>
@@ -174,7 +174,7 @@ test('fifty replacements at once are all made, each with its own revision', asyn
   assert.equal(Object(body).revision, done.length + 1);
 });
 
-test('deleting returns the slug; a new datasource with it starts at revision 1 without grants', async () => {
+test('deleting a datasource returns its slug; a new datasource with this slug starts at revision 1 without grants', async () => {
   await create('brief');
   await server.request('PUT', `${LISTED}/brief`, { body: { connection: DATABASE } });
   await server.request('POST', `${LISTED}/brief/grants`, { body: { subject: 'role:viewer' } });

@@ -13,7 +13,7 @@ const { client } = server;
 const eventsIn = (text: string): ActorStreamEvent[] =>
   [...text.matchAll(/^data: (.+)$/gm)].map(([, json = '']) => JSON.parse(json) as ActorStreamEvent);
 
-test('operators see actors move, refuse and end live', async () => {
+test('operators see transitions, refusals and ends of actors live', async () => {
   const stop = new AbortController();
   const seen: ActorStreamEvent[] = [];
   let started = () => {};

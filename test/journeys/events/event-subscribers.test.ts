@@ -23,7 +23,7 @@ test('all subscribers see the same frames', async () => {
   for (const other of others) assert.deepEqual(other, first);
 });
 
-test('a client that returns with its last event id continues from there, and gets nothing twice', async () => {
+test('a client that returns with its last event id continues after that event, and gets no event twice', async () => {
   const notebook = await openNotebook(server, { a: 'print("one")', b: 'print("two")' });
   const all = await notebook.events();
   const first = await openStream(server, eventsPath(notebook.id));
@@ -45,7 +45,7 @@ test('a client that returns with its last event id continues from there, and get
 });
 
 for (const way of ['header', 'query'] as const) {
-  test(`with the last event id as ${way} a stream has: snapshot, missed events, the state, session.replayed`, async () => {
+  test(`with the last event id as ${way}, a stream begins with snapshot, missed events, state and session.replayed`, async () => {
     const notebook = await openNotebook(server, { a: 'print("one"); 7' });
     const first = await openStream(server, eventsPath(notebook.id));
     await first.until('session.replayed');

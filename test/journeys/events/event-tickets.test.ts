@@ -59,7 +59,7 @@ test('a ticket has the rights of its caller, and becomes invalid with the token 
   await notebook.close();
 });
 
-test('a ticket of a conversation needs the right to read it', async () => {
+test('a ticket of a conversation needs the right to read the conversation', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await client.agentSessions.open({ environmentId });
   const { url } = await client.agentSessions.eventTicket(sessionId);

@@ -38,7 +38,7 @@ const outputOf = (events: EventLog, cellId: string) =>
     .at(-1);
 const sizeOf = (event: NotebookStreamEvent) => Buffer.byteLength(JSON.stringify(event));
 
-test('an output of 64 KiB is in its events, and one byte more makes it a reference, live and in the current state', async () => {
+test('an output of 64 KiB is in its events, and a larger output is a reference, live and in the current state', async () => {
   const notebook = await openNotebook(server, {
     shown: SHOWN,
     at: `Shown('text/html', 'é' * ${MAX_INLINE_BYTES / 2})`,
@@ -190,7 +190,7 @@ test('no frame of outputs, figures, printed text, errors and code has more than 
   await notebook.close();
 });
 
-test('the outputs of a sleeping session are read without waking it, also after a restart', async () => {
+test('the outputs of a sleeping session are read without waking the session, also after a restart', async () => {
   const notebook = await openNotebook(server, { a: "import marimo as mo\nmo.Html('s' * 100_000)" });
   await notebook.run(['a']);
   const read = async () => {

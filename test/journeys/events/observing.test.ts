@@ -33,7 +33,7 @@ async function lookAround({ client, baseUrl }: Looked, id: string): Promise<void
   assert.equal(metrics.status, 200);
 }
 
-test('a sleeping session stays asleep while observers look, and they see it wake', async () => {
+test('observers do not wake a sleeping session, and see when it wakes', async () => {
   const notebook = await openNotebook(server, { a: 'print("hello")\n40 + 2' });
   const { id } = notebook;
   await notebook.run(['a']);
@@ -83,7 +83,7 @@ test('reading or hibernating a session of a dead server does not start its kerne
   await observer.ended;
 });
 
-test('a session with only observers goes to sleep, and one with a user does not', async () => {
+test('a session with only observers goes to sleep, and a session with a user stays awake', async () => {
   const [idle, used] = await Promise.all([
     openNotebook(sleepy, { a: '1' }),
     openNotebook(sleepy, { a: '1' }),
@@ -122,7 +122,7 @@ test('a stalled observer does not pause the kernel, and is cut off', async (t) =
   await notebook.close();
 });
 
-test('a conversation is followed without being kept in memory', async (t) => {
+test('observers follow a conversation without keeping it in memory', async (t) => {
   const model = await startScriptedModel(t);
   const agents = await startServer(t, {
     TROUPE_OPENAI_COMPATIBLE_URL: model.url,

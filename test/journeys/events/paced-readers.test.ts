@@ -17,7 +17,7 @@ for n in range(${LINES}):
     if ahead > 0.005: time.sleep(ahead)
 print("the " + "end")`;
 
-test('a cell that prints 10 MB a second is slowed down to the speed of a reader of 3 MB a second, which gets everything', async (t) => {
+test('a cell that prints 10 MB a second is slowed down to a reader of 3 MB a second, and the reader gets all text', async (t) => {
   const server = await startChildServer(t);
   const notebook = await openNotebook(server, { a: CODE });
   const path = `/api/v3/notebook-sessions/${notebook.id}/events`;

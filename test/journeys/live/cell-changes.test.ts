@@ -167,7 +167,7 @@ test('a request with a stale version or a stale updatedAt is refused as a whole,
   await notebook.close();
 });
 
-test('of fifty requests at once with one version, exactly one is carried out', async () => {
+test('exactly one of fifty simultaneous requests with one version is carried out', async () => {
   const notebook = await openNotebook(server, { a: '0' });
   for (const one of [
     (index: number) => ({ type: 'set-code', cellId: 'a', code: `${index + 1}` }) as const,
@@ -181,7 +181,7 @@ test('of fifty requests at once with one version, exactly one is carried out', a
   await notebook.close();
 });
 
-test('a version from before a restart, or of a deleted cell with the same id, is stale', async (t) => {
+test('a cell version from before a restart, or of a deleted cell with the same id, is stale', async (t) => {
   const own = await startServer(t);
   const notebook = await openNotebook(own, { a: '0' });
   const send = (to: typeof own.client, one: CellChange) =>
@@ -202,7 +202,7 @@ test('a version from before a restart, or of a deleted cell with the same id, is
   await send(later, { type: 'set-code', cellId: 'a', code: '4', version: cells[0]?.version ?? null });
 });
 
-test('an agent that has read a cell before a change must read it again, even if the cell was created again', async () => {
+test('an agent must read a changed cell again, even if the cell was deleted and created again', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 1' });
   const edit = async (...before: string[]) => {
     const { success, errors } = await callCode(
@@ -308,7 +308,7 @@ const WRONG: readonly (readonly [what: string, code: string, path: string, ...ch
   ],
 ];
 
-test('a request with one mistake changes nothing, and the error names its place', async () => {
+test('a request with one mistake changes nothing, and the error names the place of the mistake', async () => {
   const notebook = await openNotebook(
     server,
     { a: '1', b: '2', c: '3' },

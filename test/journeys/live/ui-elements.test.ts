@@ -33,7 +33,7 @@ async function openSlider(more = {}, options = {}): Promise<{ notebook: OpenNote
   return { notebook, slider: 'slider-0' };
 }
 
-test('a value runs the cells that depend on it, and the answer names them; their outputs are kept, and no run is recorded', async () => {
+test('a new value of an element runs its dependent cells, which the answer names; their outputs are kept, and no run is recorded', async () => {
   const { notebook, slider } = await openSlider();
   assert.equal(await elementOf(notebook), slider);
   await using events = await notebook.events();
@@ -57,7 +57,7 @@ test('a value runs the cells that depend on it, and the answer names them; their
   assert.match(Buffer.from(bytes).toString(), /64/, 'the output is kept');
 });
 
-test('pages show a value that a program has set, and later pages begin with it', async () => {
+test('open pages show a value that a program has set, and pages that open later begin with this value', async () => {
   const { notebook, slider } = await openSlider();
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
   await page.follow();
@@ -72,7 +72,7 @@ test('pages show a value that a program has set, and later pages begin with it',
   await notebook.close();
 });
 
-test('an unknown element is named, the other values are set, and a dependent cell that fails is in the answer', async () => {
+test('the answer names unknown elements and dependent cells that failed, and all other values are set', async () => {
   const { notebook, slider } = await openSlider({ fails: 'assert n.value < 7' });
   const result = await notebookSessions.setUiValues(notebook.id, {
     values: { 'gone-0': 1, [slider]: 7 },
@@ -86,7 +86,7 @@ test('an unknown element is named, the other values are set, and a dependent cel
   await notebook.close();
 });
 
-test('a value that an element refuses is a failure that names the element and the reason, and the other values are set', async () => {
+test('when an element refuses its value, the answer names the element and the reason, and the other values are set', async () => {
   const choice = "d = mo.ui.dropdown(['low', 'high'], value='low')\nd";
   const handled = 'def fail(value): raise RuntimeError("r" * 5000)\nh = mo.ui.text(on_change=fail)\nh';
   const group = "g = mo.ui.array([mo.ui.dropdown(['a', 'b'])])\ng";
@@ -117,7 +117,7 @@ test('a value that an element refuses is a failure that names the element and th
   await notebook.close();
 });
 
-test('values wait for a running run, and are applied in the order of arrival', async () => {
+test('values of elements wait for a run in progress, and are applied in the order of arrival', async () => {
   const wait = "import os, time\nwhile not os.path.exists('run-may-end'): time.sleep(0.01)";
   const { notebook, slider } = await openSlider();
   await using events = await notebook.events();
@@ -146,7 +146,7 @@ test('values wait for a running run, and are applied in the order of arrival', a
   await notebook.close();
 });
 
-test('a hundred requests wait for a session that is busy, one more is refused, and all of them are carried out afterwards', async () => {
+test('a hundred requests may wait for a busy session, one more is refused, and all waiting requests are carried out afterwards', async () => {
   const wait = "import os, time\nwhile not os.path.exists('hundred-may-go'): time.sleep(0.01)";
   const { notebook, slider } = await openSlider();
   await notebookSessions.change(notebook.id, {
@@ -173,7 +173,7 @@ test('a hundred requests wait for a session that is busy, one more is refused, a
   await notebook.close();
 });
 
-test('the work for a value is interrupted at its deadline, and by an interrupt of the session', async () => {
+test('work that a new value of an element causes is interrupted at its deadline, and by an interrupt of the session', async () => {
   const slow = 'import time\nif n.value > 5:\n    for _ in range(6000): time.sleep(0.01)';
   const { notebook, slider } = await openSlider({ slow });
   const late = await notebookSessions.setUiValues(notebook.id, { values: { [slider]: 6 }, timeoutS: 1 });
@@ -275,7 +275,7 @@ test('a function is interrupted when its caller leaves', async () => {
   await notebook.close();
 });
 
-test('code is completed with the values of the notebook, and twenty requests at once are all answered', async () => {
+test('completions of code know the values of the notebook, and twenty simultaneous requests are all answered', async () => {
   const notebook = await openNotebook(server, { a: 'import math\nwidth_of_the_page = 3' });
   await notebook.run([]);
   const complete = (code: string) => notebookSessions.complete(notebook.id, { code, cellId: 'b' });
@@ -295,7 +295,7 @@ test('code is completed with the values of the notebook, and twenty requests at 
   await notebook.close();
 });
 
-test('requests of viewers, and for closed or unknown sessions, are refused; a session in run mode takes them', async () => {
+test('requests of viewers and requests for closed or unknown sessions are refused; a session in run mode accepts requests', async () => {
   const viewer = await addMember(server, 'vera', 'viewer');
   const { notebook, slider } = await openSlider({}, { mode: 'run' });
   const calls = (id: string, { notebookSessions: sessions } = client) => [

@@ -115,7 +115,7 @@ for (const [cellId, contentType] of [
   ['forged', 'application/octet-stream'],
   ['parameters', 'application/octet-stream'],
 ] as const) {
-  test(`the ${cellId} of a cell is never displayed inline`, async () => {
+  test(`an asset of the cell ${cellId} is never displayed inline`, async () => {
     const { status, headers } = await get(assetOf(run, cellId));
     assert.deepEqual(
       [status, headers['content-type'], headers['content-disposition'], headers['set-cookie']],
@@ -178,7 +178,7 @@ for (const tags of [`"${SHA256}"`, `W/"${SHA256}"`, `"other", "${SHA256}"`, '*']
   });
 }
 
-test('a tag that is not current returns the bytes', async () => {
+test('a condition with an outdated tag returns the bytes', async () => {
   const { status, bytes } = await get(text, { headers: { 'if-none-match': `"other", ${SHA256}` } });
   assert.deepEqual([status, bytes.length], [200, SIZE]);
 });

@@ -127,7 +127,7 @@ test('deleting a run that has not ended is refused, with advice', async () => {
   await notebook.close();
 });
 
-test('of fifty deletions at once exactly one succeeds', async () => {
+test('exactly one of fifty simultaneous deletions succeeds', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const { id } = await notebook.run(['a']);
   const deleted = Array.from({ length: 50 }, () => client.runs.delete(id));
@@ -176,7 +176,7 @@ test('the entries of a conversation are paged, in both orders', async () => {
   assert.equal(await refusalOf(stranger.agentSessions.entries(sessionId)), '404 not_found');
 });
 
-test('a conversation is deleted with its prompts once it is closed, and not while a prompt runs', async () => {
+test('a closed conversation is deleted with its prompts, and a conversation is not deleted while a prompt runs', async () => {
   const { sessionId, runIds } = await conversation(client, 2);
   const stream = (async () => {
     const types: string[] = [];
@@ -215,7 +215,7 @@ test('a conversation is deleted with its prompts once it is closed, and not whil
   );
 });
 
-test('a deletion is completed even when the server is killed right after it', async (t) => {
+test('a deletion is completed even when the server is killed immediately afterwards', async (t) => {
   const env = { TROUPE_OPENAI_COMPATIBLE_URL: model.url };
   const first = await startChildServer(t, env);
   const notebook = await openNotebook(first, { mo: LARGE, a: 'mo.Html("x" * 100_000)' });

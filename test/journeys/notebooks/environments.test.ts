@@ -34,7 +34,7 @@ test('an environment is created without a body, and a body with members is refus
   assert.deepEqual([(await post('{')).status, (await post(undefined)).status], [400, 201]);
 });
 
-test('an environment shows the session that occupies it, and is vacant again when the session is closed', async () => {
+test('an environment shows its session, and is vacant again when the session is closed', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const occupied = await environments.get(notebook.environmentId);
   assert.equal(occupied.notebookSessionId, notebook.id);
@@ -75,7 +75,7 @@ test('closing an environment deletes no file of the workspace', async () => {
   assert.equal(readFileSync(file, 'utf8'), 'still here');
 });
 
-test('an unknown environment is not found, whatever the form of its id', async () => {
+test('an unknown environment is not found, even if its id is malformed', async () => {
   for (const id of ['env_00000000000000000000000000', 'nb_1', 'x'.repeat(300), 'ü', '..', '%00']) {
     assert.equal(await refusalOf(environments.get(id)), '404 not_found', id);
     assert.equal(await refusalOf(environments.close(id)), '404 not_found', id);

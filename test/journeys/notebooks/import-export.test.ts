@@ -74,7 +74,7 @@ test('an imported notebook is listed, opens and runs like any other', async () =
   await notebookSessions.close(id);
 });
 
-test('a script that is not a notebook is converted into one', async () => {
+test('a script that is not a notebook is converted into a notebook', async () => {
   const { serialization } = await notebooks.import({
     format: 'py',
     content: '# %%\nx = 1\n\n# %%\nprint(x)\n',
@@ -129,7 +129,7 @@ test('a malformed import is refused before the file is parsed', async () => {
   assert.equal(asked.status, 400);
 });
 
-test('an import may have 16 MiB, and not one byte more', async () => {
+test('an import of 16 MiB is accepted, and an import of one byte more is refused', async () => {
   const limit = 16 * 1024 * 1024;
   const around = Buffer.byteLength(JSON.stringify({ format: 'py', content: '#' }));
   const body = (bytes: number) => JSON.stringify({ format: 'py', content: `#${' '.repeat(bytes - around)}` });
@@ -139,7 +139,7 @@ test('an import may have 16 MiB, and not one byte more', async () => {
   assert.deepEqual([more.status, (more.body as { code: string }).code], [413, 'body_too_large']);
 });
 
-test('an exported file is named after the title of its notebook, or else its id', async () => {
+test('an exported file is named after the title of its notebook, or after its id if the notebook has no title', async () => {
   const headersOf = async (id: string, format: string) => {
     const { headers } = await server.request('GET', `/api/v3/notebooks/${id}/export?format=${format}`);
     return [headers['content-type'], headers['content-disposition'], headers['cache-control']];
@@ -171,7 +171,7 @@ test('an exported file is named after the title of its notebook, or else its id'
   assert.deepEqual(await headersOf(id, 'py'), ['text/x-python; charset=utf-8', disposition, 'no-store']);
 });
 
-test('exported files contain the saved outputs, during a session and after it, but never outputs of other code', async () => {
+test('exported files contain the saved outputs, during and after a session, but never outputs of other code', async () => {
   const notebook = await openNotebook(server, {
     a: 'print("PRINTED" + "-" + "LINE")\n"RE" + "SULT"',
     b: '1 / 0',
@@ -216,7 +216,7 @@ test('a closed session shows the saved cells, and is deleted with the notebook',
   assert.equal(await refusalOf(notebook.record()), '404 not_found');
 });
 
-test('options that converters do not know are kept, and do not affect other parts of the notebook', async () => {
+test('options that converters do not know are kept, and change no other part of the notebook', async () => {
   const { id } = await notebooks.create({
     serialization: {
       app: { options: { 'a b': 1, _filename: 'x', width: { deep: 1 }, app_title: 7, auto_download: 'x' } },
@@ -262,7 +262,7 @@ test('an exported page never includes files of the server', async () => {
   assert.equal((await textOf(id, 'html')).includes('root:'), false);
 });
 
-test('an import installs no package that cells request from pip, reports that, and with `install` turns whole requirements into dependencies', async () => {
+test('an import only reports packages that cells request from pip, and with `install` turns complete requirements into dependencies', async () => {
   const source = '!pip install humanize>=4 -r requirements.txt\nx = 1';
   const cell = { cell_type: 'code', source, metadata: {}, outputs: [], execution_count: null };
   const content = JSON.stringify({ cells: [cell], metadata: {}, nbformat: 4, nbformat_minor: 5 });

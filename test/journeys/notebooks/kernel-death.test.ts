@@ -55,7 +55,7 @@ test('when the kernel dies or the session is closed, the run has the results of 
   assert.deepEqual(statuses(closed), { first: 'success', endless: 'interrupted' });
 });
 
-test("if the kernel dies while it checks new code, the execution is refused because of the session's new state", async () => {
+test("if the kernel dies during a check of new code, the execution is refused because of the session's new state", async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const fatal = `from marimo._lint.validate_graph import check_for_errors
 check_for_errors.__code__ = (lambda *_: __import__('os')._exit(3)).__code__`;
@@ -128,7 +128,7 @@ test('a kernel that dies between two runs is replaced, and no run is affected', 
   await notebook.close();
 });
 
-test('running out of memory inside Python is an error of the cell, and the kernel lives', async (t) => {
+test('running out of memory inside Python is an error of the cell, and the kernel survives', async (t) => {
   const small = await startServer(t, { TROUPE_KERNEL_MEMORY_MB: '1024' });
   const notebook = await openNotebook(small, { a: 'x = bytearray(8 * 2**30)', b: 'y = 1' });
   await notebook.run(['b']);
@@ -139,7 +139,7 @@ test('running out of memory inside Python is an error of the cell, and the kerne
   await notebook.close();
 });
 
-test('the third early death fails the session, which gives the reason and is restored when it is read after its pause', async () => {
+test('the third early death fails the session, which gives the reason; a read after the pause restores the session', async () => {
   const notebook = await openNotebook(server, { a: 'import os\nos._exit(6)', b: '1' });
   await using events = await notebook.events();
   for (let death = 1; death <= 3; death++) {

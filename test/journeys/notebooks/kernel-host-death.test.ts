@@ -36,7 +36,7 @@ for (const victim of ['zygote', 'guardian'] as const) {
   });
 }
 
-test('a kernel host that dies three times in a row delays sessions, but loses none', async (t) => {
+test('three deaths of the kernel host in a row delay sessions, but end no session', async (t) => {
   const child = await startChildServer(t);
   const notebook = await openNotebook(child, { a: '1' });
   const kernelOf = async () =>
@@ -84,7 +84,7 @@ test('while the kernel host hangs, opening gets a response and a starting sessio
   assert.equal((await its.notebookSessions.waitUntilReady(notebookId)).status, 'ready');
 });
 
-test('readyz reports that the kernel host does not respond, until it does again', async (t) => {
+test('readyz reports a silent kernel host until the host responds again', async (t) => {
   const server = await startChildServer(t);
   const { zygote } = kernelHostOf(server.pid);
   const readiness = async () => {

@@ -6,7 +6,7 @@ import { startServer } from '#test/support/server-fixture.ts';
 const server = await startServer(test);
 const SHOW = 'import marimo as mo, json, sys\nprint(json.dumps([mo.cli_args().to_dict(), sys.argv[1:]]))';
 
-test('256 arguments of 8192 characters are accepted, but not more or longer arguments', async () => {
+test('256 arguments of 8192 characters are accepted, and more or longer arguments are refused', async () => {
   const { id } = await server.client.notebooks.create({});
   const open = (words: readonly unknown[]) =>
     server.request('POST', '/api/v3/notebook-sessions', {

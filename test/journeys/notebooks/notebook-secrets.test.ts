@@ -27,7 +27,7 @@ async function runOnce(notebookId: string): Promise<string> {
   return results(run).map(printed).join('').trim();
 }
 
-test('a kernel has the secrets of its notebook, which override variables, survive a rotation, and change at its next start', async () => {
+test('a kernel has the secrets of its notebook, which override variables, survive a rotation, and change at the next start of the kernel', async () => {
   const code = 'import os\nprint(os.environ.get("TOKEN"), os.environ["REGION"])';
   const { id } = await client.notebooks.create({
     serialization: { cells: cellsOf({ show: code }) },
@@ -45,7 +45,7 @@ test('a kernel has the secrets of its notebook, which override variables, surviv
   assert.equal(await runOnce(id), 'plain eu');
 });
 
-test('a kernel that replaces another one has the secrets as well', async () => {
+test('a kernel that replaces another kernel has the secrets as well', async () => {
   const notebook = await openNotebook(server, { die: 'import os\nos._exit(1)' });
   await client.notebooks.setSecret(notebook.id, 'LATER', 'here');
   await notebook.run({ type: 'all' });
@@ -59,7 +59,7 @@ test('a kernel that replaces another one has the secrets as well', async () => {
   await notebook.close();
 });
 
-test('no answer, event, export, log line, file, command line or other process contains a secret, only the kernel', async () => {
+test('only the kernel contains a secret, and no answer, event, export, log line, file, command line or other process', async () => {
   const code = 'import os, hashlib\nprint(len(os.environ["TOKEN"]))\nos.environ["MISSING"]';
   const { id } = await client.notebooks.create({ serialization: { cells: cellsOf({ show: code }) } });
   const answers: string[] = [];
@@ -157,7 +157,7 @@ async function exported(id: string): Promise<string> {
   return Buffer.from((await client.notebooks.export(id, 'py')).bytes).toString('utf8');
 }
 
-test('a notebook imported with the settings of another has the datasources, variables, metadata and secrets of the other, and its own code', async () => {
+test('a notebook that is imported with the settings of another notebook has the datasources, variables, metadata and secrets of that notebook, and its own code', async () => {
   const from = await client.notebooks.create({
     datasourceSlugs: ['sales'],
     variables: { REGION: 'eu' },

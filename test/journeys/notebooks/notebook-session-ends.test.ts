@@ -110,7 +110,7 @@ test('each of fifty closings of one session gets a response, and the session clo
   assert.equal(events.dataOf('session.closed').length, 1);
 });
 
-test('an open session is restored with its bindings after a restart, and nothing runs again', async (t) => {
+test('an open session is restored with its bindings after a restart, and no cell runs again', async (t) => {
   const before = await startServer(t);
   const notebook = await openNotebook(before, { a: "open('ran', 'a').write('x'); x = 1", b: 'x + 1' });
   const run = await notebook.run([]);

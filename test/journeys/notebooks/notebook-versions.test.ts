@@ -15,7 +15,7 @@ const { user: me } = await client.me();
 const NOT_FOUND = '404 not_found';
 const codes = (code: string) => ({ serialization: { cells: cellsOf({ a: code }) } });
 
-test('the versions of a notebook show who changed it and when, and each can be read', async () => {
+test('the versions of a notebook show the author and the time of each change, and each version can be read', async () => {
   const made = await notebooks.create({ title: 'Sales', ...codes('1') });
   const changed = await bob.client.notebooks.update(made.id, {
     expectedUpdatedAt: made.updatedAt,
@@ -80,7 +80,7 @@ test('a version is not restored for viewers, while a session is open, or after a
   assert.equal(await restoreAs(client, changed.updatedAt), '409 session_open');
 });
 
-test('a missing version, or one of another notebook, is not found', async () => {
+test('a missing version, or a version of another notebook, is not found', async () => {
   const one = await notebooks.create(codes('1'));
   const other = await notebooks.create(codes('2'));
   const foreign = server.clientOf(await server.stranger());

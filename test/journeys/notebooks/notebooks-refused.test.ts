@@ -48,7 +48,7 @@ test('a cursor that is not the id of a notebook, and a bad limit, are refused', 
   }
 });
 
-test('an unknown member is refused at any place, and the error names the place', async () => {
+test('an unknown member at any place is refused, and the error names the place', async () => {
   const cases: [string, unknown][] = [
     ['/colour', { colour: 1 }],
     ['/id', { id: 'nb_mine' }],

@@ -38,7 +38,7 @@ test('an empty object creates an empty notebook', async () => {
   assert.deepEqual(await notebooks.get(created.id), created);
 });
 
-test('a notebook is read with the content with which it was created', async () => {
+test('a notebook is read with the same content that created it', async () => {
   const fields = {
     serialization: {
       version: '7',
@@ -75,7 +75,7 @@ test('every Unicode character is returned unchanged', async () => {
   assert.deepEqual(read.variables, fields.variables);
 });
 
-test('members that a serialization omits get their defaults', async () => {
+test('omitted members of a serialization get their defaults', async () => {
   const { serialization } = await notebooks.create({
     serialization: { app: {}, cells: [{ cell_id: 'a', code: '1' }] },
   });
@@ -163,7 +163,7 @@ test('expectedUpdatedAt names an instant, in any spelling of RFC 3339', async ()
   assert.equal(await refusalOf(notebooks.update(id, change)), '409 stale_update');
 });
 
-test('of fifty PATCHes of one version exactly one succeeds', async () => {
+test('exactly one of fifty PATCHes of one version succeeds', async () => {
   const { id, updatedAt } = await notebooks.create({});
   const calls = Array.from({ length: 50 }, (_, i) =>
     notebooks.update(id, { expectedUpdatedAt: updatedAt, variables: { I: String(i) } }),

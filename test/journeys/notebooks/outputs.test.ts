@@ -75,7 +75,7 @@ test('a figure of plt.show() is in exports of the notebook', async () => {
   }
 });
 
-test('code that runs outside of cells returns the figures that it shows', async () => {
+test('figures that code outside of cells shows are in the result of the call', async () => {
   const result = await client.code.execute(notebook.id, `${PLOT}\nNone`);
   assert.deepEqual(
     [result.success, result.stdout, result.media.map(({ mimetype }) => mimetype)],
@@ -84,7 +84,7 @@ test('code that runs outside of cells returns the figures that it shows', async 
   assert.match(String(result.media[0]?.data), /^data:image\/png;base64,iVBORw0KGgo/);
 });
 
-test('an output that cannot be sent is lost with a warning that names its cell, and the other outputs arrive', () => {
+test('for an output that cannot be sent a warning names the cell, and the other outputs arrive', () => {
   assert.deepEqual(statuses(run), {
     ...Object.fromEntries(cells.map((id) => [id, 'success'])),
     failing: 'error',
@@ -100,7 +100,7 @@ test('an output that cannot be sent is lost with a warning that names its cell, 
   assert.equal(printed(resultOf('odd')), `An output of this cell is not shown, because ${reason}\n`);
 });
 
-test('a picture that comes with metadata is shown', () => {
+test('a picture with metadata is shown', () => {
   const output = outputOf('pair');
   assert.deepEqual(
     [output.mimetype, 'data' in output && output.data],

@@ -41,7 +41,7 @@ test('executions, code calls and bindings of agents wake a sleeping session and 
   await notebook.close();
 });
 
-test('of fifty executions of a sleeping session one is accepted, and the others find the session busy', async () => {
+test('one of fifty executions of a sleeping session is accepted, and the other executions find the session busy', async () => {
   const wait = "import os, time\nwhile not os.path.exists('all-are-answered'): time.sleep(0.005)";
   const notebook = await sleepingNotebook({ a: wait });
   const calls = Array.from({ length: 50 }, () => notebook.submit(['a']));
@@ -62,7 +62,7 @@ test('a page that may not edit is refused without waking a sleeping session', as
   await notebook.close();
 });
 
-test('when a client leaves while the session wakes, nothing is executed or bound', async () => {
+test('when a client leaves while the session wakes, no cell is executed and no agent is bound', async () => {
   const notebook = await sleepingNotebook({ a: "open('ran-for-nobody', 'w').close()" });
   const { id, environmentId } = notebook;
   await withoutKernels(server.pid, async () => {
@@ -86,7 +86,7 @@ test('when a client leaves while the session wakes, nothing is executed or bound
   await notebook.close();
 });
 
-test('a caller whose token is revoked while a session is woken is refused at once, and nothing runs', async () => {
+test('a caller whose token is revoked while a session wakes is refused at once, and no cell runs', async () => {
   const notebook = await sleepingNotebook({ a: '1' });
   const { id: tokenId, token } = await client.accessTokens.create({
     name: 'short',
@@ -104,7 +104,7 @@ test('a caller whose token is revoked while a session is woken is refused at onc
   await notebook.close();
 });
 
-test('a session that is being opened refuses work and names a time for a retry, and accepts it once it is ready', async () => {
+test('a session that is being opened refuses work and names a time for a retry, and accepts work once it is ready', async () => {
   const { id } = await client.notebooks.create({ serialization: { cells: cellsOf({ a: '1' }) } });
   const { environmentId } = await client.executionEnvironments.create();
   await withoutKernels(server.pid, async () => {
@@ -132,7 +132,7 @@ test('a session that is being opened refuses work and names a time for a retry, 
   await client.notebookSessions.close(id);
 });
 
-test('a server that stops while a request waits for a kernel answers it and ends in an orderly way', async (t) => {
+test('a server that stops while a request waits for a kernel answers the request and ends in an orderly way', async (t) => {
   const stopping = await startServer(t);
   const notebook = await openNotebook(stopping, { a: '1' });
   const { hibernate, list } = stopping.client.notebookSessions;

@@ -36,7 +36,7 @@ async function storedBytes(dataDir: string, kinds?: readonly string[]): Promise<
   return sum;
 }
 
-test('an output is stored once however often it is shown, and deleted with its last use', async (t) => {
+test('an output that several cells show is stored once, and deleted with its last use', async (t) => {
   let server = await startServer(t);
   const { dataDir } = server;
   for (const [code, otherBytes] of [

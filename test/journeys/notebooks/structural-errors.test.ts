@@ -22,7 +22,7 @@ const OPTIONS = { first: { name: 'one' }, second: { name: 'two' } };
 const text = (run: Parameters<typeof results>[0], cellId: string) =>
   results(run).find((result) => result.cellId === cellId)?.outputs[0]?.text;
 
-test('with structuralErrors skip, all cells that can run do so, and the output of the others is the reason', async () => {
+test('with structuralErrors skip, all cells that can run are run, and the output of every other cell is the reason', async () => {
   const notebook = await openNotebook(server, CELLS, { options: OPTIONS });
   const run = await notebook.run({ type: 'all', structuralErrors: 'skip' });
   assert.deepEqual(statuses(run), {
@@ -65,7 +65,7 @@ test('with structuralErrors skip, new code with a double definition runs, and ce
   assert.equal(text(run, 'b'), 'x is also defined in a');
 });
 
-test('two cells that define one name are refused until one is corrected', async () => {
+test('two cells that define the same name are refused until one of the two cells is corrected', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'x = 2', c: 'x + 1', d: 'y = 1' });
   const twice = [
     { cellId: 'a', errors: [{ type: 'multiple-defs', message: 'x is also defined in b' }] },
@@ -86,7 +86,7 @@ test('two cells that define one name are refused until one is corrected', async 
   await notebook.close();
 });
 
-test('cells that depend on each other in a cycle are refused until one is corrected', async () => {
+test('cells that depend on each other in a cycle are refused until one of these cells is corrected', async () => {
   const notebook = await openNotebook(server, { a: 'x = y', b: 'y = x', c: 'z = 1' });
   const message = 'the cells depend on each other in a cycle (a → b by x; b → a by y)';
   const { code, body } = await problemOf(notebook.submit(['a']));

@@ -15,7 +15,7 @@ const APP = { a: 'import marimo as mo', b: 'mo.md("shown by the app")', broken: 
 const hasOutput = (message: Readonly<Record<string, unknown>>) =>
   message.cell_id === 'b' && String(Object(message.output).data).includes('shown by the app');
 
-test("opening a session in mode run runs nothing, a viewer's page says so, and the first page of an editor runs all cells once, in the editor's name", async () => {
+test('opening a session in mode run runs no cell, as the page of a viewer says; the first page of an editor runs all cells once, in the name of the editor', async () => {
   const notebook = await openNotebook(server, APP, { mode: 'run' });
   await using viewer = await NotebookPageClient.open(client, baseUrl, notebook.id, { access: 'view' });
   await viewer.follow();
@@ -39,7 +39,7 @@ test("opening a session in mode run runs nothing, a viewer's page says so, and t
   await notebook.close();
 });
 
-test('in a browser an app shows its outputs, and tells a viewer who comes before the first run why there are none', {
+test('in a browser an app shows its outputs, and before the first run a viewer sees why outputs are missing', {
   skip: withoutBrowser,
 }, async (t) => {
   const browser = await openBrowser(t);

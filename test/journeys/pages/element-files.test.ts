@@ -48,7 +48,7 @@ const nothingLeft = () => eventually('no file is left', () => elementFilesIn(ser
 const set = (notebook: OpenNotebook, value: unknown) =>
   notebookSessions.setUiValues(notebook.id, { values: { [ELEMENT]: value } });
 
-test('the kernel gets the name and the bytes of a file that a page sends, and the file then takes no room any more', async () => {
+test('the kernel gets the name and the bytes of a file that a page sends, and the file is then removed', async () => {
   const { notebook, page } = await open();
   const [large, empty] = [Uint8Array.from(randomBytes(2 * MIB + 1)), new Uint8Array(0)];
   const value = [
@@ -74,7 +74,7 @@ test('the kernel gets the name and the bytes of a file that a page sends, and th
   await nothingLeft();
 });
 
-test('a value that names a file may be set again, as a form does, while the notebook has the file', async () => {
+test('while the notebook has a file, a value that names the file may be set again, as a form does', async () => {
   const { notebook, page } = await open();
   const value = [['a', await sent(page, Buffer.from('abc'))]];
   assert.deepEqual((await set(notebook, value)).failures, []);
@@ -83,7 +83,7 @@ test('a value that names a file may be set again, as a form does, while the note
   await notebook.close();
 });
 
-test('a file of the limit is taken, and one with one byte more is refused and leaves nothing', async () => {
+test('a file of the largest size is accepted, and a file with one byte more is refused and leaves nothing', async () => {
   const { notebook, page } = await open();
   await sent(page, Buffer.alloc(3 * MIB));
   const before = elementFilesIn(server);
@@ -111,7 +111,7 @@ test('files for elements count towards the quota of the workspace until the kern
   });
 });
 
-test('an upload that is cut leaves nothing', async () => {
+test('an upload that is cut off leaves no file', async () => {
   const { notebook, page } = await open();
   const socket = await beginElementFile(server, page, MIB / 2);
   socket.destroy();
@@ -120,7 +120,7 @@ test('an upload that is cut leaves nothing', async () => {
   await nothingLeft();
 });
 
-test('the files of a session are removed when its kernel is restarted, and a value that names such a file gets a sentence as its error', async () => {
+test('the files of a session are removed when its kernel is restarted, and a value that names such a file is refused with a sentence', async () => {
   const { notebook, page } = await open();
   const name = await sent(page, Buffer.from('abc'));
   await page.do('kernel/restart_session');
@@ -204,7 +204,7 @@ test('requests for files can neither name nor list the hidden folder', async () 
   await notebook.close();
 });
 
-test('a page removes files that no value names, and no others', async () => {
+test('a page removes only files that no value names', async () => {
   const { notebook, page } = await open();
   const [dropped, kept] = [await sent(page, Buffer.from('a')), await sent(page, Buffer.from('b'))];
   const ids = [dropped.slice('upload:'.length), '../x', 'b'.repeat(32)];
@@ -218,7 +218,7 @@ test('a page removes files that no value names, and no others', async () => {
   await nothingLeft();
 });
 
-test('files that a page had sent to a server that ended are removed when it starts again', async (t) => {
+test('files that a page has sent before the end of the server are removed at its next start', async (t) => {
   const first = await startServer(t);
   const notebook = await openNotebook(first, CELLS);
   const folder = join(first.filesDir, HIDDEN, notebook.id);

@@ -7,7 +7,7 @@ import { startServer } from '#test/support/server-fixture.ts';
 
 const server = await startServer(test);
 
-test('a page gets the code of a large notebook, and its JSON is not made at once', async (t) => {
+test('a page gets the code of a large notebook, and the JSON of the code is made in slices', async (t) => {
   const notebook = await openNotebook(server, { a: '# a "line" ä\n'.repeat(200_000) });
   await using page = await NotebookPageClient.open(server.client, server.baseUrl, notebook.id);
   await page.follow();
@@ -28,7 +28,7 @@ test('a page gets the code of a large notebook, and its JSON is not made at once
   await notebook.close();
 });
 
-test('the change of a widget with megabytes reaches other pages, and its JSON is not made in one turn', async (t) => {
+test('the change of a widget with megabytes reaches other pages, and the JSON of the change is made in slices', async (t) => {
   const notebook = await openNotebook(server, { a: 'x = 1' });
   await using sender = await NotebookPageClient.open(server.client, server.baseUrl, notebook.id);
   await using other = await NotebookPageClient.open(server.client, server.baseUrl, notebook.id);

@@ -18,7 +18,7 @@ const CELLS = {
     'import hashlib\nprint("has", [(len(one.contents), hashlib.sha256(one.contents).hexdigest()) for one in file.value])',
 };
 
-test('a file of 100 MB reaches the notebook whole', { skip: withoutBrowser }, async (t) => {
+test('an element file of 100 MB reaches the notebook completely', { skip: withoutBrowser }, async (t) => {
   const browser = await openBrowser(t);
   const notebook = await openNotebook(server, CELLS);
   const { url } = await server.client.notebookSessions.page(notebook.id);

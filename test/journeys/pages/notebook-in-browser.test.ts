@@ -72,7 +72,7 @@ test("in a browser cells run, a slider updates its dependents, edits are saved, 
   await notebook.close();
 });
 
-test('a script in the page, such as one in an output, cannot reach a cookie, storage or another page, and has no token for the API', {
+test('a script in the page, such as a script in an output, cannot reach a cookie, storage or another page, and has no token for the API', {
   skip: withoutBrowser,
 }, async (t) => {
   const browser = await openBrowser(t);

@@ -42,7 +42,7 @@ test('a page that sends a refused change of a cell many times gets the code of t
   await notebook.close();
 });
 
-test('a page shows the cells and runs them as durable runs, and a moved slider also moves in other pages and runs the cells that depend on it', async () => {
+test('a page shows cells and runs them as durable runs, and a moved slider also moves in other pages and runs its dependent cells', async () => {
   const notebook = await openNotebook(server, SLIDER);
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
   const first = await page.follow();
@@ -89,7 +89,7 @@ const codesSentTo = (page: NotebookPageClient) =>
     .flatMap(({ transaction }) => Object(transaction).changes)
     .flatMap(({ type, cellId, code }) => (type === 'set-code' ? [`${cellId}: ${code}`] : []));
 
-test('the codes that a page sends with a run are its own changes: saved at once, shown to others, and never sent back to it', async () => {
+test('code that a page sends with a run is saved at once, shown to other pages, and never sent back to this page', async () => {
   const notebook = await openNotebook(server, { a: 'a = 1', b: 'b = 1' });
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
   await using other = await NotebookPageClient.open(client, baseUrl, notebook.id);
@@ -123,7 +123,7 @@ test('the codes that a page sends with a run are its own changes: saved at once,
   await notebook.close();
 });
 
-test('a waiting run carries out the code with which it was requested, and text that is typed meanwhile stays and is stale', async () => {
+test('a waiting run executes the code of its request, and text that is typed meanwhile stays and makes its cell stale', async () => {
   const notebook = await openNotebook(server, {
     wait: "import os, time\nwhile not os.path.exists('go-on-typing'): time.sleep(0.01)",
     a: 'a = 1',
@@ -146,7 +146,7 @@ test('a waiting run carries out the code with which it was requested, and text t
   await notebook.close();
 });
 
-test('a page is refused changes that name more cells than a notebook and its order have, and the notebook stays as it was', async () => {
+test('changes of a page that name more cells than a notebook and its order have are refused, and the notebook does not change', async () => {
   const notebook = await openNotebook(server, { a: 'a = 1', b: 'b = 1' });
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
   await page.follow();
@@ -168,7 +168,7 @@ test('a page is refused changes that name more cells than a notebook and its ord
   );
 });
 
-test('edits of a page are saved at once, even while a cell runs, reach other pages, and are in the kernel before the next run', async () => {
+test('edits of a page are saved at once, even while a cell runs, and reach other pages at once and the kernel before the next run', async () => {
   const notebook = await openNotebook(server, {
     wait: "import os, time\nwhile not os.path.exists('go-on'): time.sleep(0.01)",
     a: 'a = 1',
@@ -271,7 +271,7 @@ test('an interrupt ends the run and drops waiting runs, and edits stay', async (
   await notebook.close();
 });
 
-test('the address of a page works once, its token is for one notebook and not for the API, and both end with the access token', async () => {
+test('the address of a page works once, the token of a page is for one notebook and not for the API, and both end with the access token', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const another = await openNotebook(server, { a: '1' });
   const { token, id: tokenId } = await client.accessTokens.create({
@@ -315,7 +315,7 @@ test('the address of a page works once, its token is for one notebook and not fo
   await another.close();
 });
 
-test('a page with the right to look, or to use elements, is refused everything else, and does not offer it', async () => {
+test('a page with the access view or interact offers only permitted actions, and all other requests are refused', async () => {
   const notebook = await openNotebook(server, SLIDER);
   const forged = [
     ['document/transaction', { changes: [{ type: 'delete-cell', cellId: 'square' }] }],
@@ -346,7 +346,7 @@ test('a page with the right to look, or to use elements, is refused everything e
   await notebook.close();
 });
 
-test('the page has no origin, loads from this server only, and any malformed request of it is refused with a reason', async () => {
+test('the page has no origin and loads from this server only, and malformed requests of the page are refused with a reason', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
   const policy = page.headers.get('content-security-policy') ?? '';
@@ -379,7 +379,7 @@ test('the page has no origin, loads from this server only, and any malformed req
   assert.equal(closed.status, 409);
 });
 
-test('a page that may edit gives an empty notebook its first cell, and a page that may only look does not', async () => {
+test('only a page that may edit gives an empty notebook its first cell', async () => {
   const notebook = await openNotebook(server, {});
   await using viewer = await NotebookPageClient.open(client, baseUrl, notebook.id, { access: 'view' });
   assert.deepEqual((await viewer.follow()).cell_ids, []);

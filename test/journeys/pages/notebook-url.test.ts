@@ -28,19 +28,19 @@ async function urlsIn(server: Awaited<ReturnType<typeof startServer>>) {
   return { id, urls: [...new Set(shown.map(({ url }) => url))], shown: shown.length };
 }
 
-test('notebooks and sessions have the path of their page as url', async () => {
+test('the url member of notebooks and sessions is the path of their page', async () => {
   const server = await startServer(test);
   const { id, urls, shown } = await urlsIn(server);
   assert.deepEqual([urls, shown], [[`/n/${id}/`], 8]);
 });
 
-test('with TROUPE_PUBLIC_URL the url is the whole address', async () => {
+test('with TROUPE_PUBLIC_URL the url member contains the whole address', async () => {
   const server = await startServer(test, { TROUPE_PUBLIC_URL: 'https://troupe.example/base/' });
   const { id, urls } = await urlsIn(server);
   assert.deepEqual(urls, [`https://troupe.example/base/n/${id}/`]);
 });
 
-test('a browser gets pages in place of JSON for a used one-time address and for an unknown path', async () => {
+test('a browser gets a page in place of JSON for a used one-time address and for an unknown path', async () => {
   const server = await startServer(test);
   const notebook = await openNotebook(server, { a: '1' });
   const { url } = await server.client.notebookSessions.page(notebook.id);

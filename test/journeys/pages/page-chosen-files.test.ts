@@ -32,7 +32,7 @@ test('files that are dropped on an element reach the notebook, even if the page 
   await notebook.close();
 });
 
-test('the page says why a file was not taken, and the other files that were chosen with it take no room', {
+test('the page gives the reason why a file was refused, and other files of the same choice are removed', {
   skip,
 }, async (t) => {
   const opened = await ElementFilePage.open(
@@ -66,7 +66,7 @@ test('the page says why a file was not taken, and the other files that were chos
   await notebook.close();
 });
 
-test('a form sends its file with its button, and a file that was replaced before takes no room', {
+test('a form sends its file with its button, and a file that was replaced before is removed', {
   skip,
 }, async (t) => {
   const opened = await ElementFilePage.open(t, server, 'mo.ui.file(kind="area").form()');

@@ -10,7 +10,7 @@ import { startServer } from '#test/support/server-fixture.ts';
 const skip = withoutBrowser;
 const server = await startServer(test);
 
-test('a file of 20 MB reaches the notebook whole, and the page still shows it after it was loaded again', {
+test('a file of 20 MB reaches the notebook completely, and the page still shows the file after a reload', {
   skip,
 }, async (t) => {
   const opened = await ElementFilePage.open(t, server);
@@ -25,7 +25,7 @@ test('a file of 20 MB reaches the notebook whole, and the page still shows it af
   await notebook.close();
 });
 
-test('the value is the files that were chosen last, even if earlier files are still being sent', {
+test('the value contains the files that were chosen last, even if earlier files are still being sent', {
   skip,
 }, async (t) => {
   const opened = await ElementFilePage.open(t, server);

@@ -11,7 +11,7 @@ import { startServer } from '#test/support/server-fixture.ts';
 const server = await startServer(test);
 const { client } = server;
 
-test('the page shows that its kernel has died, and runs cells in the next one', {
+test('the page shows that its kernel has died, and runs cells in the next kernel', {
   skip: withoutBrowser,
 }, async (t) => {
   const browser = await openBrowser(t);
@@ -33,7 +33,7 @@ test('the page shows that its kernel has died, and runs cells in the next one', 
   await notebook.close();
 });
 
-test('the bar says that a kernel was ended because nobody used it, until a cell runs in the next one', {
+test('the bar says that the kernel was ended because nobody used it, until a cell runs in the next kernel', {
   skip: withoutBrowser,
 }, async (t) => {
   const sleepy = await startServer(t, { TROUPE_IDLE_TIMEOUT_S: '1' });
@@ -51,7 +51,7 @@ test('the bar says that a kernel was ended because nobody used it, until a cell 
   await notebook.close();
 });
 
-test('the page of a notebook whose session has ended by itself says why', {
+test('the page of a notebook whose session has ended by itself shows the reason', {
   skip: withoutBrowser,
 }, async (t) => {
   const browser = await openBrowser(t);

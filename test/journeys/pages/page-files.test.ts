@@ -115,7 +115,7 @@ test('a page lists, shows and finds the files that notebooks of the workspace ha
   assert.equal((await page.send('files/list_files', { path: '/nowhere' })).status, 404);
 });
 
-test('a page that may edit creates, writes, moves and deletes files, and the audit says so', async () => {
+test('a page that may edit creates, writes, moves and deletes files, and the audit records each change', async () => {
   const { info } = await created({ path: '/', name: 'made', type: 'directory' });
   assert.deepEqual([info?.path, info?.isDirectory], ['/made', true]);
   assert.equal((await created({ path: '/made', name: 'numbers.txt' }, 'one\r\n--two')).success, true);
@@ -245,7 +245,7 @@ test('a search reads up to 20,000 names, beginning with the nearest folders', as
   assert.deepEqual(await find(), []);
 });
 
-test('a broken form creates nothing', async () => {
+test('a malformed form creates no file', async () => {
   const headers = {
     authorization: `Bearer ${page.token}`,
     'content-type': 'multipart/form-data; boundary=b',
@@ -282,7 +282,7 @@ test('a broken form creates nothing', async () => {
 const download = (path: string, headers: Readonly<Record<string, string>>, from = page) =>
   fetch(`${from.address}api/files/download?path=${encodeURIComponent(path)}`, { headers });
 
-test('a page downloads a file with its token in a header, whatever its access', async () => {
+test('a page with any access downloads a file with its token in a header', async () => {
   await client.files.put('data/größe.html', Buffer.from('<b>x</b>'));
   for (const access of ['view', 'interact', 'edit'] as const) {
     await using other = await NotebookPageClient.open(client, baseUrl, notebook.id, { access });

@@ -79,7 +79,7 @@ test('after kill -9 and a restart of the server, the open page shows the noteboo
   assert.equal(await page.evaluate('globalThis.wasNeverReloaded'), true);
 });
 
-test('text that is typed while the server is away stays in the page and is saved once the server is back, and the bar says so', {
+test('text that is typed while the server is away stays in the page and is saved when the server is back, as the bar says', {
   skip,
 }, async (t) => {
   const server = await startChildServer(t, { TROUPE_PORT: String(await freePort()) });

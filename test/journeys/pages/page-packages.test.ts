@@ -46,7 +46,7 @@ test('a line of packages with a million blanks from a page is refused without de
   }
 });
 
-test('a page that may edit adds and removes packages of the workspace, and says that the kernel must be restarted', async () => {
+test('a page that may edit adds and removes packages of the workspace, and shows that the kernel must be restarted', async () => {
   const notebook = await openNotebook(server, { a: 'import greeting\nprint(greeting.text)' });
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
   assert.deepEqual(await read(page, 'list'), { packages: [] });
@@ -138,7 +138,7 @@ interface Installed extends Outcome {
   readonly isInstalling?: boolean;
 }
 
-test('only people who may edit are offered a missing package, and can install it for the workspace', async () => {
+test('only a person who may edit gets the offer of a missing package, and can install the package for the workspace', async () => {
   const notebook = await openNotebook(server, { a: 'import greeting\nprint(greeting.text)', b: '"later"' });
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
   await using viewer = await NotebookPageClient.open(client, baseUrl, notebook.id, { access: 'view' });
@@ -199,7 +199,7 @@ test('only people who may edit are offered a missing package, and can install it
   await notebook.close();
 });
 
-test('a page whose installation waits for another one is told so', async () => {
+test('a page shows that its installation waits for another installation', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
   index.add({ name: 'slow', version: '1.0', code: '' });
@@ -217,7 +217,7 @@ test('a page whose installation waits for another one is told so', async () => {
   await notebook.close();
 });
 
-test('in a browser, the page offers to install a missing package, says how that goes, and restarts the kernel', {
+test('in a browser, the page offers to install a missing package, shows the progress, and restarts the kernel', {
   skip: withoutBrowser,
 }, async (t) => {
   const browser = await openBrowser(t);
@@ -255,7 +255,7 @@ test('in a browser, the page offers to install a missing package, says how that 
   await notebook.close();
 });
 
-test('a server that installs no packages says so to a page that wants to install one', async (t) => {
+test('a page that requests a package from a server without installations gets the reason of the refusal', async (t) => {
   const without = await startServer(t, { TROUPE_PACKAGES: 'false' });
   const notebook = await openNotebook(without, { a: '1' });
   await using page = await NotebookPageClient.open(without.client, without.baseUrl, notebook.id);

@@ -56,7 +56,7 @@ test('a page with any access exports its notebook in four formats, with or witho
   assert.equal((await page.send('export/html', {})).status, 409);
 });
 
-test('a page shows the snippets of marimo, whatever its access', async () => {
+test('a page with any access shows the snippets of marimo', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   for (const access of ['view', 'edit'] as const) {
     await using page = await NotebookPageClient.open(client, baseUrl, notebook.id, { access });

@@ -19,7 +19,7 @@ await client.files.put('secret.txt', Buffer.from('a secret'));
 const codeOf = ({ html }: NotebookPageClient) => /"publicCode":"([^"]+)"/.exec(html)?.[1] ?? '';
 const filesOf = (page: NotebookPageClient) => `${page.address}public/${codeOf(page)}/`;
 
-test('the address of a page reads public files of the workspace, which run no script, and nothing else', async () => {
+test('the address of a page gives access only to public files of the workspace, which run no script', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const folder = server.filesDir;
   symlinkSync(join(folder, 'secret.txt'), join(folder, 'public', 'link.txt'));
@@ -56,7 +56,7 @@ test('the address of a page reads public files of the workspace, which run no sc
   assert.equal((await fetch(`${files}dot.png`)).status, 409, 'the session is closed');
 });
 
-test('the credential for public files is for one notebook, is no token, and is in no answer', async () => {
+test('the credential for public files is valid for one notebook only, is not a token, and is in no answer', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const other = await openNotebook(server, { a: '1' });
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
@@ -79,7 +79,7 @@ test('the credential for public files is for one notebook, is no token, and is i
   await other.close();
 });
 
-test('the credential in the address of a picture is valid for five minutes, and the page gets a new one', async () => {
+test('the credential in the address of a picture is valid for five minutes, and the page gets a new credential', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id, { access: 'view' });
   const endOf = (code: string) =>
@@ -94,7 +94,7 @@ test('the credential in the address of a picture is valid for five minutes, and 
   await notebook.close();
 });
 
-test('the address of a link has no credential: the cookie of the page reads the file, and others are led to the notebook', async () => {
+test('the address of a link has no credential: a browser with the cookie of the page gets the file, and other browsers get the notebook', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const other = await openNotebook(server, { a: '1' });
   const cookieOf = async (id: string) => {
@@ -139,7 +139,7 @@ const CELLS = {
   nested: 'mo.accordion({"open": mo.Html("<img src=\'./public/dot.png\'>")})',
 };
 
-test('in a browser, outputs and their styles show public files, also after the page is loaded again, and scripts fetch them', {
+test('in a browser, outputs and their styles show public files, also after a reload, and scripts can fetch public files', {
   skip: withoutBrowser,
 }, async (t) => {
   const browser = await openBrowser(t);
@@ -188,7 +188,7 @@ const hasBackground = (element: unknown) => {
   ) as Promise<boolean>;
 };
 
-test('an exported page has public files in itself, and no file outside of the folder', async () => {
+test('an exported page contains public files, and no file outside of their folder', async () => {
   const notebook = await openNotebook(server, {
     ...CELLS,
     other:
@@ -207,7 +207,7 @@ test('an exported page has public files in itself, and no file outside of the fo
   await notebook.close();
 });
 
-test('an exported page grows by 24 MiB at most, however often its outputs refer to a file', async () => {
+test('an exported page grows by 24 MiB at most, even if its outputs refer to a file many times', async () => {
   await client.files.put('public/large.bin', Buffer.alloc(2 * 1024 * 1024, 7));
   const many = 'mo.Html("<img src=\'public/large.bin\'>" * 100)';
   const notebook = await openNotebook(server, { imports: 'import marimo as mo', many });

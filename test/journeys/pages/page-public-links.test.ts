@@ -65,7 +65,7 @@ test('in a browser, links to public files have no credential, open beside the no
   await notebook.close();
 });
 
-test('in a browser, pictures that come or fail after the credential has expired get a new one', {
+test('in a browser, pictures that appear or fail after the credential has expired get a new credential', {
   skip: withoutBrowser,
 }, async (t) => {
   const { notebook, page, frame, output } = await show(t, '<img id="first" src="public/dot.png">');
@@ -123,7 +123,7 @@ function silence(seconds: number): Buffer {
   return Buffer.concat([header, Buffer.alloc(2 * rate * seconds)]);
 }
 
-test('in a browser, a recording continues at the same place if its credential expires before all of it is loaded', {
+test('in a browser, a recording continues at the same place if its credential expires before it is completely loaded', {
   skip: withoutBrowser,
 }, async (t) => {
   await client.files.put('public/long.wav', silence(120));

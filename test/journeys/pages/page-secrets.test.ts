@@ -12,7 +12,7 @@ const HIDDEN = ['a-value', 'to-hide'].join('-');
 const MAX_CHARS = 65_536;
 const sent = (key: unknown, value: unknown) => ({ key, value, provider: 'dotenv', name: 'This notebook' });
 
-test('a page that may edit adds secrets and gets their names, the next kernel has them, and no answer has a value', async () => {
+test('a page that may edit adds secrets and gets their names, the next kernel has the secrets, and no answer has a value', async () => {
   const code = 'import os\nprint(os.environ.get("TOKEN"))';
   const notebook = await openNotebook(server, { show: code });
   await client.notebooks.setSecret(notebook.id, 'EARLIER', HIDDEN);
@@ -45,7 +45,7 @@ test('a page that may edit adds secrets and gets their names, the next kernel ha
   await notebook.close();
 });
 
-test('a page that may only look or use elements, and one of an app, add no secrets', async () => {
+test('a page with the access view or interact, and a page of an app, cannot add secrets', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   for (const access of ['view', 'interact'] as const) {
     await using page = await NotebookPageClient.open(client, baseUrl, notebook.id, { access });
@@ -60,7 +60,7 @@ test('a page that may only look or use elements, and one of an app, add no secre
   await app.close();
 });
 
-test('a page adds a secret of 65,536 characters with a name of 128, and 100 secrets, and no more', async () => {
+test('a page can add 100 secrets of 65,536 characters with names of 128 characters, and no more or longer ones', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
   const add = async (key: unknown, value: unknown) =>

@@ -15,7 +15,7 @@ async function optionsOf(notebookId: string): Promise<Readonly<Record<string, un
   return (await client.notebooks.get(notebookId)).serialization.app.options;
 }
 
-test('the options, the title and the layout of the app are there after a reload, for other pages, and in an exported file', {
+test('options, title and layout of the app are kept after a reload, and are shown in other pages and in an exported file', {
   skip: withoutBrowser,
 }, async (t) => {
   const browser = await openBrowser(t);
@@ -91,7 +91,7 @@ test('a page that repeats its layout and options undoes no change of another pag
   await notebook.close();
 });
 
-test('options and layout of an app take up to 64 KiB, and a title 200 characters', async () => {
+test('options and layout of an app may have up to 64 KiB, and a title 200 characters', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await using page = await NotebookPageClient.open(client, baseUrl, notebook.id);
   await page.follow();

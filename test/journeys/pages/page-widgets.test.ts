@@ -50,7 +50,7 @@ const becomesReady = (notebook: OpenNotebook) =>
 const hasPrinted = (text: string) => (message: Readonly<Record<string, unknown>>) =>
   message.op === 'cell-op' && JSON.stringify(message.console ?? null).includes(text);
 
-test('a change of a widget runs the cells that depend on it, and present and later pages get the state of the widget', {
+test('a change of a widget runs its dependent cells, and present and later pages get the state of the widget', {
   skip: absence,
 }, async () => {
   const notebook = await openCounter();
@@ -89,7 +89,7 @@ test('a change of a widget runs the cells that depend on it, and present and lat
   await notebook.close();
 });
 
-test('a message for a widget that is gone, and one of an odd form, end like any other', {
+test('work for a message to a missing widget, or for a malformed message, ends like any other work', {
   skip: absence,
 }, async () => {
   const notebook = await openCounter();
@@ -109,7 +109,7 @@ test('a message for a widget that is gone, and one of an odd form, end like any 
   await notebook.close();
 });
 
-test('in a browser a click in a widget counts, the cell that depends on it shows the count, and a reload keeps it', {
+test('in a browser a click in a widget counts, the dependent cell shows the count, and a reload keeps the count', {
   skip: absence || withoutBrowser,
 }, async (t) => {
   const browser = await openBrowser(t);

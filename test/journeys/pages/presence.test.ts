@@ -172,7 +172,7 @@ async function follow(page: NotebookPageClient) {
   return { states, last: () => states.at(-1), stop: () => abort.abort() };
 }
 
-test(`${MAX_PEOPLE} people are named and more are counted, and the last ${MAX_CHANGED_CELLS} changed cells of a person are kept`, async (t) => {
+test(`${MAX_PEOPLE} people are named and further people are counted, and the last ${MAX_CHANGED_CELLS} changed cells of a person are kept`, async (t) => {
   const notebook = await openNotebook(server, { a: 'a = 1' });
   await using own = await NotebookPageClient.open(client, baseUrl, notebook.id);
   await own.follow();

@@ -12,7 +12,7 @@ import { startServer } from '#test/support/server-fixture.ts';
 const server = await startServer(test);
 const { client, baseUrl } = server;
 
-test('an upload that stalls ends and leaves nothing, and files of other members do not wait for it', async () => {
+test('a stalled upload ends and leaves no file, and files of other members do not wait for this upload', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const page = await NotebookPageClient.open(client, baseUrl, notebook.id);
   const stalled = await Promise.all(Array.from({ length: 5 }, () => beginElementFile(server, page, 1000)));

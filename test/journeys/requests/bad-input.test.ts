@@ -68,7 +68,7 @@ test('JSON that does not match the schema is refused by every POST', async () =>
   }
 });
 
-test('a body with another media type, or without one, is refused', async () => {
+test('a body with another media type, or without a media type, is refused', async () => {
   for (const type of [
     undefined,
     'text/plain',
@@ -94,7 +94,7 @@ test('a body with another media type, or without one, is refused', async () => {
   }
 });
 
-test('a body beyond the limit is refused before it is read, and a body below it is accepted', async () => {
+test('a body beyond the limit is refused before it is read, and a body below the limit is accepted', async () => {
   const notebookOf = (bytes: number) =>
     JSON.stringify({ serialization: { cells: [{ cell_id: 'a', code: 'x'.repeat(bytes) }] } });
   const limit = 16 * 1024 * 1024;
@@ -131,7 +131,7 @@ test('without a token, a known token, a workspace or a membership, a response re
   }
 });
 
-test('a malformed id is not found, on every path', async () => {
+test('a malformed id gets 404 on every path', async () => {
   const paths = [
     'notebooks/ID',
     'execution-environments/ID',
@@ -279,7 +279,7 @@ function encodeLatin1(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
 
-test('a compressed body is refused, because it is not decompressed: of JSON and of a file', async () => {
+test('a compressed body of JSON or of a file is refused, because the server does not decompress bodies', async () => {
   for (const [method, path, type] of [
     ['POST', '/api/v3/notebooks', 'application/json'],
     ['PUT', '/api/v3/files/a.csv', 'text/csv'],

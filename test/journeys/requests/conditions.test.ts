@@ -88,7 +88,7 @@ test('an open session refuses a change before its conditions are checked', async
   assert.equal(after.value?.serialization.cells[0]?.code, '2');
 });
 
-test('of ten changes with one tag exactly one succeeds', async () => {
+test('exactly one of ten changes with one tag succeeds', async () => {
   const { id } = await client.notebooks.create();
   const { etag, value } = await client.notebooks.getTagged(id);
   const outcomes = await Promise.allSettled(
@@ -145,7 +145,7 @@ test('with If-Match a datasource is replaced and deleted only in the state that 
   assert.equal(await refusalOf(datasources.replace('tagged', { connection }, { ifMatch: etag })), STALE);
 });
 
-test('a conversation is sent again only if it has changed, and closed only in the state that was read', async () => {
+test('a conversation is sent again only if it has changed, and with If-Match closed only in the state that was read', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await client.agentSessions.open({ environmentId });
   const first = await client.agentSessions.getTagged(sessionId);

@@ -24,7 +24,7 @@ async function auditedFor(target: string): Promise<string[]> {
   return actions;
 }
 
-test('an operator puts a session to sleep and wakes it, and other commands are refused by its state', async () => {
+test('an operator puts a session to sleep and wakes the session, whose state refuses other commands', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', slow: 'while True: pass' });
   const { id } = notebook;
   const { hibernate, wake } = client.notebookSessions;
@@ -87,7 +87,7 @@ test('many runs are cancelled at once, and the answer has a result for each', as
   await Promise.all(notebooks.map((notebook) => notebook.close()));
 });
 
-test('an owner of the workspace cancels the prompt and closes the conversation of somebody else', async () => {
+test('an owner of the workspace cancels prompts and closes conversations of other members', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await editor.agentSessions.open({ environmentId });
   model.script((exchange) => exchange.text('Thinking'));

@@ -21,7 +21,7 @@ function linksOf(html: string): string[] {
   return tags.flatMap((tag) => /\b(?:href|src)="([^"]*)"/.exec(tag)?.[1] ?? []);
 }
 
-test('the server serves everything that a page loads, to any origin, with unlimited caching', async () => {
+test('the server serves all files of a page, to any origin, with unlimited caching', async () => {
   const links = linksOf(await page());
   assert.ok(links.length > 100);
   for (const link of links) {
@@ -52,11 +52,11 @@ const TYPE_OF: Readonly<Record<string, RegExp>> = {
   woff2: /^font\/woff2$/,
 };
 
-test('code cannot break out of a page', async () => {
+test('notebook code in a page cannot end the script that contains it', async () => {
   assert.equal((await page()).includes('<script>alert(1)'), false);
 });
 
-test('a page links to the address at which it was requested', async () => {
+test('links in a page begin with the address of its request', async () => {
   const behind = await page('', { host: 'troupe.example:8443', 'x-forwarded-proto': 'https' });
   assert.match(linksOf(behind)[0] ?? '', /^https:\/\/troupe\.example:8443\/marimo\/[0-9.]+\/favicon\.ico$/);
   const path = `/api/v3/notebooks/${id}/export?format=html`;

@@ -40,7 +40,7 @@ test("the key and body of one member never get another member's recorded answer"
   );
 });
 
-test('a member that has lost access to a conversation gets no recorded answer about it', async () => {
+test('a member that has lost access to a conversation gets no recorded answer about the conversation', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId } = await client.agentSessions.open({ environmentId });
   await client.agentSessions.grant(sessionId, 'ann');
@@ -74,7 +74,7 @@ test('a member that has lost access to a conversation gets no recorded answer ab
   }
 });
 
-test('a member with whom a datasource is no longer shared gets no recorded answer about it', async () => {
+test('a member who has lost a grant of a datasource gets no recorded answer about the datasource', async () => {
   const connection = { kind: 'sqlite', path: 'x.db' };
   await client.datasources.create({ slug: 'shared', connection });
   await client.datasources.grant('shared', 'user:ann');
@@ -117,7 +117,7 @@ test('a bound token does not get the recorded answer of an operation for unbound
   await client.members.update('ann', { role: 'editor' });
 });
 
-test('an idempotency key that was sent with a notebook session works only for its sender', async () => {
+test('the idempotency key of a request for a notebook session works only for its sender', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   const path = `/api/v3/notebook-sessions/${notebook.id}/executions`;
   const body = { type: 'all' };

@@ -121,7 +121,7 @@ test('every POST route reads the idempotency key before the rest of the request'
   }
 });
 
-test('of twenty requests at once with one key one runs, and the others wait for its response', async (t) => {
+test('one of twenty simultaneous requests with one key runs, and the other requests wait for its response', async (t) => {
   const server = await startServer(t);
   const { client } = server;
   const notebook = await openNotebook(server, { a: '1' });
@@ -142,7 +142,7 @@ test('of twenty requests at once with one key one runs, and the others wait for 
   assert.equal(readFileSync(join(server.filesDir, 'once'), 'utf8'), '+');
 });
 
-test('a key belongs to one session: with another session the request is a different one', async (t) => {
+test('a key belongs to one session: the same key with another session is a different request', async (t) => {
   const server = await startServer(t);
   const [one, two] = await Promise.all([openNotebook(server, { a: '1' }), openNotebook(server, { a: '1' })]);
   await callCode(server.client, one.id, '1', { idempotencyKey: 'k' });

@@ -7,7 +7,7 @@ import { startServer } from '#test/support/server-fixture.ts';
 const server = await startServer(test);
 const { client } = server;
 
-test('an operator sees why an execution was refused', async () => {
+test('an operator sees the reason why an execution was refused', async () => {
   const notebook = await openNotebook(server, { a: 'secret = 1\nwhile True: pass' });
   const { runId } = await client.executions.submit(notebook.id, { type: 'all' });
   const again = client.executions.submit(notebook.id, { type: 'all' });

@@ -18,7 +18,7 @@ test('the landing page describes the server, the first steps and the operations'
   }
 });
 
-test('the page may load and run nothing, and has only its own style', async (t) => {
+test('the landing page loads and runs nothing, and has only its own style', async (t) => {
   const server = await startServer(t);
   const { headers, text } = await server.request('GET', '/');
   const style = /<style>(.*)<\/style>/s.exec(text)?.[1] ?? '';
@@ -29,7 +29,7 @@ test('the page may load and run nothing, and has only its own style', async (t) 
   assert.doesNotMatch(text, /<script|https?:\/\/(?!\w*\$)/);
 });
 
-test('the page needs no token', async (t) => {
+test('the landing page needs no token', async (t) => {
   const server = await startServer(t);
   assert.equal((await fetch(`${server.baseUrl}/`)).status, 200);
 });

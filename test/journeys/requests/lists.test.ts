@@ -219,7 +219,7 @@ test('environments are listed oldest or newest first, open or closed', async () 
   assert.deepEqual(await found({ status: 'open', after: made[1]!, limit: 1 }), [made[2]]);
 });
 
-test('listing restores nothing and starts no kernel', async () => {
+test('listing restores no actor and starts no kernel', async () => {
   const first = await startServer(test);
   const notebook = await openNotebook(first, { a: '1' });
   await notebook.run(['a']);
@@ -282,7 +282,7 @@ test('a list continues after a cursor whose item was deleted', async () => {
   assert.deepEqual(ids(await client.notebooks.list({ after: nextCursor!, order: 'desc' })), [made[0]]);
 });
 
-test('a caller can read its user and its workspaces without naming a workspace', async () => {
+test('a caller can read the own user and the own workspaces without naming a workspace', async () => {
   const { id: workspaceId } = await server.client.workspaces.create({ name: 'Mine' });
   const owner = server.clientOf({ token: server.owner.token, workspaceId });
   const me = await server.client.me();

@@ -152,7 +152,7 @@ for (const [who, caller] of [
   ['a caller from another workspace', stranger],
   ['a member with whom nothing is shared', bob],
 ] as const) {
-  test(`no operation reveals to ${who} that the object in its path exists, or changes that object`, async () => {
+  test(`no operation changes the object in its path for ${who}, or reveals that this object exists`, async () => {
     const before = await everythingOfAnn();
     let count = 0;
     for (const one of operations) {
@@ -213,7 +213,7 @@ const NAMES_NO_OBJECT = new Set(['userId', 'cellId', 'cell_id', 'tool_call_id', 
 /** Members whose objects are answered one by one, each with its own error. */
 const ANSWERS_EACH = new Set(['cancelRuns.runIds']);
 
-test('no operation reveals to another workspace that a resource named in its body or a header exists', async () => {
+test('no operation reveals to another workspace the existence of a resource that its body or a header names', async () => {
   const found = operations.flatMap((one) =>
     one.body === undefined
       ? []

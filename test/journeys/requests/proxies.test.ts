@@ -71,7 +71,7 @@ for (const name of NAMES) {
       assert.equal(events.types.at(-1), 'session.closed');
     });
 
-    await t.test('a file comes back unchanged after its upload', async () => {
+    await t.test('a file that is uploaded through a proxy is downloaded unchanged', async () => {
       const bytes = randomBytes(UPLOAD_BYTES);
       const path = `${name}/large.bin`;
       assert.equal((await client.files.put(path, bytes)).bytes, UPLOAD_BYTES);
@@ -104,21 +104,21 @@ for (const name of NAMES) {
       assert.equal(response.status, 200);
     });
 
-    await t.test('http redirects to https', async () => {
+    await t.test('the proxy redirects http to https', async () => {
       const answer = await fetch(`${plainUrl}/api/v3/me?a=b`, { redirect: 'manual' });
       assert.ok([301, 308].includes(answer.status));
       assert.match(answer.headers.get('location') ?? '', /^https:\/\/127\.0\.0\.1(:\d+)?\/api\/v3\/me\?a=b$/);
     });
 
     await t.test(
-      "the log has the client's address as the proxy reports it, not as the client does",
+      "the log has the client's address as reported by the proxy, and not by the client",
       async () => {
         assert.equal(await loggedAddress(baseUrl, agent), CLIENT_ADDRESS);
       },
     );
 
     if (name !== 'caddy')
-      await t.test('the file has a listener for IPv6', async () => {
+      await t.test('the configuration file of the proxy has a listener for IPv6', async () => {
         const plain = new Agent({ connect: { ca: TEST_CERTIFICATE, servername: 'localhost' } });
         const url = baseUrl.replace('127.0.0.1', '[::1]');
         assert.equal(await loggedAddress(url, plain).finally(() => plain.close()), '::1');
@@ -161,7 +161,7 @@ async function loggedAddress(url: string, dispatcher: Agent): Promise<unknown> {
   return line.address;
 }
 
-test('HAProxy sends nothing to a draining server, although that still answers', {
+test('HAProxy sends no request to a draining server, although the server still answers', {
   skip: lacksProxy('haproxy'),
 }, async (t) => {
   const { settings, socketPath } = behindProxies(t);
@@ -178,7 +178,7 @@ test('HAProxy sends nothing to a draining server, although that still answers', 
   assert.equal(await asked(draining.baseUrl), 200);
 });
 
-test('through Caddy, a request that arrives while the server restarts waits for it', {
+test('through Caddy, a request that arrives during a restart of the server waits for the server', {
   skip: lacksProxy('caddy'),
 }, async (t) => {
   const { settings, socketPath } = behindProxies(t);

@@ -41,7 +41,7 @@ async function deletedBy({ client }: ChildServer): Promise<Set<string>> {
 }
 
 for (const workers of [1, 3])
-  test(`with ${workers} worker(s), requests at the socket for proxies have the address that the proxy names, in whichever worker they are carried out`, {
+  test(`with ${workers} worker(s), requests at the socket for proxies have the address that the proxy names, in every worker`, {
     skip,
   }, async (t) => {
     const path = socketIn(t);

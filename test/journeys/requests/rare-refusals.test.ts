@@ -7,7 +7,7 @@ import { cellsOf } from '#test/support/notebook-fixture.ts';
 import { refusalOf } from '#test/support/refusal.ts';
 import { damage } from '#test/support/store/damage.ts';
 
-test('notebooks that a format cannot express, and damaged records, have their own error codes', async (t) => {
+test('there are separate error codes for damaged records and for notebooks that a format cannot express', async (t) => {
   const first = await startChildServer(t);
   const { client } = first;
   const deep = { serialization: { cells: cellsOf({ deep: `${'-'.repeat(50_000)}1` }) } };

@@ -73,7 +73,7 @@ function send(method: string, path: string, body?: unknown, caller = OWN): Promi
   });
 }
 
-test('the decisions about requests name the present budgets', () => {
+test('docs/decisions/http.md names the present budgets of calls', () => {
   const text = readFileSync(join(PACKAGE_ROOT, 'docs/decisions/http.md'), 'utf8').replace(/\s+/g, ' ');
   assert.ok(text.includes(` ${MAX_CALLS_OF_A_GET} for a GET of a notebook`));
   assert.ok(text.includes(` ${MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED} for an execution until its 202`));
@@ -174,7 +174,7 @@ test('an edit of a page stays within its budget of calls', async (t) => {
   assertWithin(counts, MAX_CALLS_OF_AN_EDIT_OF_A_PAGE);
 });
 
-test('an edit of a page encodes, checks and compares no cell that it leaves alone, however many there are', async (t) => {
+test('an edit of a page encodes, checks and compares no unchanged cell, even in a large notebook', async (t) => {
   for (const [cells, most] of BUDGETS_OF_AN_EDIT_BY_CELLS) {
     const codes = Object.fromEntries(Array.from({ length: cells }, (_, at) => [`c${at}`, `x${at} = 1`]));
     const counts = await callsOfAnEdit(codes, most);

@@ -91,7 +91,7 @@ async function startCall(server: TestServer, token: string, sessionId: string, f
 
 for (const heartbeatS of ['60', '0.05']) {
   const when = heartbeatS === '60' ? 'before its status was sent' : 'after its status was sent';
-  test(`a code call ends when its caller loses the right to it, ${when}`, async (t) => {
+  test(`a code call ends when its caller loses the right to run code, ${when}`, async (t) => {
     const server = await startServer(t, { TROUPE_HEARTBEAT_S: heartbeatS });
     const { client } = server;
     const { id } = await openNotebook(server, { a: '1' });

@@ -98,7 +98,7 @@ for (const { from, method, path, headers = {}, more = {} } of ROUND_TRIPS) {
   });
 }
 
-test('the items of the list of grants are accepted as grants', async () => {
+test('an item of the list of grants is accepted as a new grant', async () => {
   for (const [path, member] of [
     ['/api/v3/datasources/sales/grants', 'subject'],
     [`/api/v3/agent-sessions/${sessionId}/grants`, 'userId'],
@@ -153,7 +153,7 @@ test('the input of a run is accepted as the next execution', async () => {
   assert.equal((await client.waitForRun(Object(again.body).runId)).status, 'completed');
 });
 
-test('null for an optional member means the same as leaving it out', async () => {
+test('an optional member with null is the same as an omitted member', async () => {
   const other = await client.notebooks.create({
     serialization: { cells: [{ cell_id: 'a', code: 'x = 1' }] },
   });

@@ -41,7 +41,7 @@ test('a run with an idempotency key executes the code that was accepted, even if
   assert.deepEqual(printed(next), { a: 'edited\n' });
 });
 
-test('a stale ancestor runs with the code that it had when the run was accepted', async () => {
+test('a stale ancestor runs with its code at the time when the run was accepted', async () => {
   const id = await openNotebook({ a: 'x = "accepted"', b: 'print(x)' });
   const { run, staleness } = await editWhileHeld(id, { type: 'cells', cells: [{ cellId: 'b' }] }, [
     { type: 'set-code', cellId: 'a', code: 'x = "edited"' },
@@ -68,7 +68,7 @@ test('a cell that is disabled or deleted after its run was accepted still runs, 
   );
 });
 
-test('a run that configures its cells executes the code and the settings that were accepted, even if they are edited before the kernel is configured', async () => {
+test('a run that configures cells executes the accepted code and settings, even if edits come before the kernel is configured', async () => {
   const id = await openNotebook({ a: '0' });
   const pid = (await client.kernels()).items.find(({ sessionId }) => sessionId === id)?.pid;
   assert.ok(typeof pid === 'number');

@@ -84,7 +84,7 @@ const INTERRUPTIBLE = {
 };
 
 for (const [what, code] of Object.entries(INTERRUPTIBLE)) {
-  test(`cancelling ${what} interrupts it and keeps the variables`, async () => {
+  test(`cancelling ${what} interrupts the cell and keeps the variables`, async () => {
     const begun = await begin(code);
     const { run, statuses } = await cancelled(begun);
     // After the time of grace the kernel would have been killed.
@@ -130,7 +130,7 @@ for (const [what, code] of Object.entries(STUBBORN)) {
   });
 }
 
-test('processes that a cell has started end with the cancel, even if they are detached', async () => {
+test('a cancel ends the processes that a cell has started, even detached processes', async () => {
   const begun = await begin(
     [
       'import os, subprocess',
@@ -157,7 +157,7 @@ test('processes that a cell has started end with the cancel, even if they are de
   await finish(begun);
 });
 
-test('of fifty cancels at once all are accepted, and the run ends once', async () => {
+test('fifty simultaneous cancels are all accepted, and the run ends once', async () => {
   const begun = await begin('while True: pass');
   const calls = Array.from({ length: 50 }, () => client.runs.cancel(begun.runId));
   const counts = await tally(calls);

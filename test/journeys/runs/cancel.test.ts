@@ -68,7 +68,7 @@ for (const [what, code] of Object.entries(ENDLESS)) {
   });
 }
 
-test('when a cell ignores the interrupt its kernel is killed after three seconds, and the run says so', async () => {
+test('when a cell ignores the interrupt its kernel is killed after three seconds, and the run reports the kill', async () => {
   const notebook = await openNotebook(server, {
     a: 'x = 1',
     b: 'todo = ["begun"]\nwhile True:\n    try:\n        while True:\n            if todo: print(todo.pop(), flush=True)\n    except BaseException: pass',
@@ -98,7 +98,7 @@ test('when a cell ignores the interrupt its kernel is killed after three seconds
   await notebook.close();
 });
 
-test('a finished run cannot be cancelled, however it ended, and stays unchanged', async () => {
+test('a run that has ended in any way cannot be cancelled, and stays unchanged', async () => {
   const notebook = await openNotebook(server, {
     good: '1',
     bad: '1 / 0',
@@ -138,7 +138,7 @@ test('a cancel at the moment its run ends leaves a terminal run and a ready sess
   await notebook.close();
 });
 
-test('a cancel or a leaving client, however soon after the request, ends the work and keeps the variables', async () => {
+test('a cancel or a client that leaves immediately after the request ends the work and keeps the variables', async () => {
   const notebook = await openNotebook(server, { kept: 'kept = 41', loop: 'while True: pass' });
   await notebook.run(['kept']);
   const blocks = [
@@ -187,7 +187,7 @@ test('closing a session cancels its run', async () => {
   );
 });
 
-test('a cancel accepts no body or an empty object', async () => {
+test('the body of a cancel may be missing or an empty object', async () => {
   const notebook = await openNotebook(server, {
     a: 'import time\nprint("begun", flush=True)\ntime.sleep(600)',
   });

@@ -26,7 +26,7 @@ interface Cost {
   readonly flushes: number;
 }
 
-test('creates, runs, calls and cancellations stay within their budgets of pages and flushes', {
+test('creations, runs, calls and cancellations stay within their budgets of written pages and flushes', {
   skip,
 }, async (t) => {
   const folder = temporaryDirectory(t);

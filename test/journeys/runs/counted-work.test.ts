@@ -78,7 +78,7 @@ test('a run makes two commits, at its beginning and its end, and each actor make
   assert.deepEqual([run.transitionsOf('run'), run.transitionsOf('notebook-session')], [1, 2]);
 });
 
-test('a code call makes no commit, and a cancelled run makes at most one more than other runs, for the audit', async () => {
+test('a code call makes no commit, and a cancelled run makes at most one commit more than other runs, for the audit', async () => {
   await callCode(client, notebook.id, '1 + 1');
   const ofCall = await commitsOf(() => callCode(client, notebook.id, '1 + 1'));
   // Other workers read from the store that the session is busy, and that it is ready again.

@@ -55,7 +55,7 @@ test('an unknown cell, an empty list and a cell named twice are refused', async 
   await notebook.close();
 });
 
-test('while a session is busy another execution is refused, and the two never overlap', async () => {
+test('a busy session refuses another execution, so two executions never overlap', async () => {
   const notebook = await openNotebook(server, {
     a: "import time\nwhile not __import__('os').path.exists('go'): time.sleep(0.005)",
     b: "open('go', 'w')",
@@ -80,7 +80,7 @@ test('while a session is busy another execution is refused, and the two never ov
   await notebook.close();
 });
 
-test('of fifty executions at once one is accepted', async () => {
+test('one of fifty simultaneous executions is accepted', async () => {
   const wait = "import os, time\nwhile not os.path.exists('all-fifty-are-answered'): time.sleep(0.005)";
   const notebook = await openNotebook(server, { a: traced('fifty', 'a', wait) });
   const calls = Array.from({ length: 50 }, () => notebook.submit(['a']));

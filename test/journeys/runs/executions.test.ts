@@ -10,7 +10,7 @@ const server = await startServer(test);
 const { notebooks } = server.client;
 const trace = traceOf(server);
 
-test('executing a cell first runs its stale ancestors, each once, and nothing else', async () => {
+test('executing a cell first runs each of its stale ancestors once, and no other cell', async () => {
   const file = 'diamond';
   const notebook = await openNotebook(server, {
     d: traced(file, 'd', 'left + right'),
@@ -33,7 +33,7 @@ test('executing a cell first runs its stale ancestors, each once, and nothing el
   await notebook.close();
 });
 
-test('running a cell again marks its dependents as stale without running them', async () => {
+test('running a cell again only marks its dependents as stale', async () => {
   const file = 'descendants';
   const notebook = await openNotebook(server, {
     a: traced(file, 'a', 'x = 1'),
@@ -110,7 +110,7 @@ test('configuration that is sent with an execution is saved and takes effect at 
   await notebook.close();
 });
 
-test('a disabled cell is skipped when all cells run, and reported as disabled when it is requested', async () => {
+test('a run of all cells skips a disabled cell, and a run that names a disabled cell reports it as disabled', async () => {
   const file = 'disabled';
   const notebook = await openNotebook(
     server,

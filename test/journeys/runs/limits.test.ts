@@ -14,7 +14,7 @@ async function stateOf({ actors }: Client, kind: string, id: string): Promise<un
   return (await actors()).items.find((actor) => actor.kind === kind && actor.id === id)?.state;
 }
 
-test('the kernel of an unused session is ended, and the next use of the session starts another one', async (t) => {
+test('the kernel of an unused session is ended, and the next use of the session starts another kernel', async (t) => {
   const server = await startChildServer(t, { TROUPE_IDLE_TIMEOUT_S: '0.5' });
   const { client } = server;
   const notebook = await openNotebook(server, { a: 'x = "kept"\nx' });

@@ -83,7 +83,7 @@ test('a run that kill -9 of its worker interrupts shows its printed text in anot
   await showsPrintedText(server, runId);
 });
 
-test('a run that ends has its own output and no stored text, however long it printed', async (t) => {
+test('a run that has ended has its own output and no stored text, even after long printing', async (t) => {
   const server = await startChildServer(t);
   const { notebook, runId } = await runFor(server);
   await server.client.runs.cancel(runId);

@@ -250,7 +250,7 @@ test('a warning names a package that is not installed', async () => {
   ]);
 });
 
-test('an output above 64 KiB becomes an asset of the run, and a smaller one is stored in the record', async () => {
+test('an output above 64 KiB becomes an asset of the run, and a smaller output is stored in the record', async () => {
   const [small] = await outputsOf(`mo.Html("x" * ${64 * 1024})`, 'import marimo as mo');
   assert.deepEqual(small, { mimetype: 'text/html', data: 'x'.repeat(64 * 1024) });
   const run = await runOf(`mo.Html("ü" * ${40 * 1024})`, 'import marimo as mo');

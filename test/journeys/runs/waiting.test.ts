@@ -117,7 +117,7 @@ test('a retry with the same idempotency key waits for the same run', async () =>
   await notebook.close();
 });
 
-test('waiting ends at once when the caller loses the right to it, and the run continues', async () => {
+test('the wait ends at once when the caller loses the right to the run, and the run continues', async () => {
   const { notebook, proceed, path } = await gatedNotebook();
   await client.members.create({ userId: 'guest', role: 'editor' });
   const { token, id } = await client.accessTokens.create({
@@ -137,7 +137,7 @@ test('waiting ends at once when the caller loses the right to it, and the run co
   await notebook.close();
 });
 
-test('a waiting caller that loses the right to read the conversation does not get the prompt', async () => {
+test('a caller that loses the right to read the conversation during the wait does not get the prompt', async () => {
   const sessionId = await conversation();
   await client.members.create({ userId: 'reader', role: 'editor' });
   const { token } = await client.accessTokens.create({
@@ -165,7 +165,7 @@ test('a waiting caller that loses the right to read the conversation does not ge
   assert.equal((await client.runs.get(runId, { wait: 60 })).status, 'completed');
 });
 
-test('a client that leaves while it waits does not end the run', async () => {
+test('a client that leaves during the wait does not end the run', async () => {
   const { notebook, proceed, path } = await gatedNotebook();
   const headers = {
     authorization: `Bearer ${OWNER.token}`,
@@ -182,7 +182,7 @@ test('a client that leaves while it waits does not end the run', async () => {
   await notebook.close();
 });
 
-test('a wait that is not a number of seconds up to 300 is refused, and nothing runs', async () => {
+test('a wait that is not a number of seconds up to 300 is refused, and no cell runs', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   for (const wait of [-1, 301, 0.5]) {
     assert.equal(await refusalOf(client.executions.run(notebook.id, ONE, { wait })), '400 invalid_request');

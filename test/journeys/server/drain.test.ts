@@ -106,7 +106,7 @@ test('a second signal ends the server at once', async (t) => {
   await gone(children);
 });
 
-test('while it drains, the server returns 503 on open connections', async (t) => {
+test('a draining server returns 503 on open connections', async (t) => {
   // With several workers, those without work would close their connections earlier.
   const server = await startChildServer(t, { TROUPE_WORKERS: '1' });
   const { hostname, port } = new URL(server.baseUrl);
@@ -161,7 +161,7 @@ test('a server that was started by npm ends when npm receives a signal', async (
   await gone(children);
 });
 
-test('a draining server answers requests for the drain time, while readyz reports that it is not ready', async (t) => {
+test('a draining server answers requests for the drain time, while readyz reports an unready server', async (t) => {
   const server = await startChildServer(t, { TROUPE_DRAIN_S: '8' });
   const { id } = await server.client.notebooks.create({ serialization: { cells: [] } });
   const ended = server.end('SIGTERM');
@@ -186,7 +186,7 @@ test('a server whose folder of backups hangs stops in time', async (t) => {
   assert.equal((await again.client.notebooks.get(id)).id, id);
 });
 
-test('SIGHUP drains a server that is one process', async (t) => {
+test('SIGHUP drains a server of one process', async (t) => {
   const server = await startChildServer(t, { TROUPE_WORKERS: '1' });
   assert.deepEqual(await server.end('SIGHUP'), { code: 0, signal: null });
 });

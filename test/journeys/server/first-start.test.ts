@@ -11,7 +11,7 @@ import { pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 
 const MAIN = fileURLToPath(new URL('../../../server/main.js', import.meta.url));
 
-test('the first access token is written to its file, but into no log of a service manager', async (t) => {
+test('the first access token is written to its file, but not to the log of a service manager', async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'troupe-first-'));
   const { PATH = '' } = process.env;
   const { TROUPE_BOOTSTRAP_TOKEN: _token, TROUPE_BOOTSTRAP_WORKSPACE: _workspace, ...settings } = SETTINGS;

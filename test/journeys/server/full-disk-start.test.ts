@@ -97,7 +97,7 @@ test('a server starts even if the file for its readable lines is on a full disk'
 });
 
 for (const workers of ['1', '3'])
-  test(`a server of ${workers} workers that only reads serves a full disk and a read-only mount, and its reader table may be missing there`, {
+  test(`a server of ${workers} workers that only reads works on a full disk and a read-only mount, even without a reader table`, {
     skip: noSmallDisk,
   }, async (t) => {
     const disk = smallDisk(t, 24);

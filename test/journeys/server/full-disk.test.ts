@@ -25,7 +25,7 @@ except OSError as error:
     print(error.errno)
 `;
 
-test('a cell that fills the disk stops only writes, and they continue when the disk is freed', {
+test('a cell that fills the disk stops only writes, and writes continue when the disk has space again', {
   skip: noSmallDisk,
 }, async (t) => {
   const disk = smallDisk(t, 96);

@@ -32,7 +32,7 @@ test('kill -9 of the server leaves no process, for every state of its kernels', 
   await gone(processes);
 });
 
-test('after kill -9 everything that was acknowledged is still there, and sessions return with their bindings', async (t) => {
+test('after kill -9 all acknowledged changes are still there, and sessions return with their bindings', async (t) => {
   const server = await startChildServer(t);
   const notebook = await openNotebook(server, {
     a: 'x = 41',

@@ -23,7 +23,7 @@ const server = await before.restart({ TROUPE_READ_ONLY: 'true', TROUPE_KEEP_RUNS
 const { client, dataDir } = server;
 const untouched = contentsOf(dataDir);
 
-test('every operation except GET is refused with 503 and a sentence that names the setting', async () => {
+test('a server that only reads refuses every operation except GET with 503 and a sentence that names the setting', async () => {
   const { body } = await server.request('GET', '/api/v3/openapi.json');
   const documented = Object.entries((body as { paths: Record<string, object> }).paths).flatMap(
     ([path, methods]) =>
@@ -50,7 +50,7 @@ test('every operation except GET is refused with 503 and a sentence that names t
   }
 });
 
-test('notebooks, sessions, runs, conversations, files, exports, audit, pages and metrics are read', async () => {
+test('a server that only reads serves notebooks, sessions, runs, conversations, files, exports, audit, pages and metrics', async () => {
   assert.deepEqual(
     (await client.notebooks.list()).items.map(({ id }) => id),
     [notebook.id],
@@ -86,7 +86,7 @@ test('the stream of a session shows its snapshot and starts no kernel', async ()
   assert.deepEqual((await client.kernels()).items, []);
 });
 
-test('tools of MCP read, and their changes are refused', async () => {
+test('tools of MCP that read work, and tools that change are refused', async () => {
   const call = (name: string, parameters: object) =>
     sendRaw(server.baseUrl, 'POST', '/mcp', OWNER, {
       headers: { accept: 'application/json, text/event-stream' },
@@ -102,7 +102,7 @@ test('readyz is ready and says that the server only reads', async () => {
   assert.match(warnings[0] ?? '', /^This server only reads \(TROUPE_READ_ONLY\)/);
 });
 
-test('nothing in the data directory has changed', () => {
+test('a server that only reads changes nothing in the data directory', () => {
   assert.deepEqual(contentsOf(dataDir), untouched);
 });
 

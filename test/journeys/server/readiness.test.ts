@@ -6,7 +6,7 @@ import { eventually } from '#test/support/processes.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { childScript } from '#test/support/store/child-script.ts';
 
-test('readyz reports a store that has not answered for ten seconds, until it answers', async (t) => {
+test('readyz reports a store that has not answered for ten seconds, until the store answers', async (t) => {
   const { client, dataDir } = await startServer(t, { TROUPE_WORKERS: '1' }); // the server has the clock of this process
   const holder = childScript(t, 'shared-store-process', join(dataDir, 'store'), 'hold');
   assert.equal(await holder.line(), 'holding');

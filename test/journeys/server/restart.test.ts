@@ -171,7 +171,7 @@ test('a run that was interrupted by kill -9 stays running and stale until it is 
   assert.equal(await refusalOf(client.runs.cancel(runId)), '409 run_finished');
 });
 
-test('a stale run can be cancelled without its session, and stays cancelled after another crash', async (t) => {
+test('a stale run can be cancelled while its session is not open, and stays cancelled after another crash', async (t) => {
   const before = await startChildServer(t);
   const { runId } = await runningNotebook(before);
   const between = await restarted(before, 'SIGKILL');
@@ -185,7 +185,7 @@ test('a stale run can be cancelled without its session, and stays cancelled afte
   assert.deepEqual([status, stale], ['cancelled', undefined]);
 });
 
-test('a run that a drain ended is failed, and its session accepts the next one', async (t) => {
+test('a run that a drain ended has failed, and its session accepts the next run', async (t) => {
   const before = await startChildServer(t);
   const { notebook, runId } = await runningNotebook(before);
   const after = await restarted(before, 'SIGTERM');
@@ -202,7 +202,7 @@ test('a run that a drain ended is failed, and its session accepts the next one',
   assert.equal((await after.client.waitForRun(next.runId)).status, 'completed');
 });
 
-test('five crashes in a row change nothing that was saved', async (t: TestContext) => {
+test('five crashes in a row change no saved data', async (t: TestContext) => {
   let server = await startChildServer(t);
   const notebook = await usedNotebook(server);
   const saved = await server.client.notebooks.get(notebook.id);

@@ -90,7 +90,7 @@ async function takenPort(t: TestContext): Promise<string> {
   return String(address.port);
 }
 
-test('a port in use is named, with the setting to change', async (t) => {
+test('the error for a port in use names the port and the setting to change', async (t) => {
   const port = await takenPort(t);
   const { code, line } = await failToStart(t, copyOfUsed(t), { TROUPE_PORT: port });
   assert.equal(code, 1);
@@ -100,7 +100,7 @@ test('a port in use is named, with the setting to change', async (t) => {
   );
 });
 
-test('a server with workers names a port in use, too', async (t) => {
+test('the error of a server with workers names a port in use, too', async (t) => {
   const port = await takenPort(t);
   const { line } = await failToStart(t, copyOfUsed(t), { TROUPE_PORT: port, TROUPE_WORKERS: '2' });
   assert.match(line, new RegExp(`^Cannot listen on 127.0.0.1:${port}: another .* set TROUPE_PORT to`));
@@ -181,12 +181,12 @@ test('a keyring setting that names a directory has its own error line even when 
   );
 });
 
-test('an address that this machine does not have is named', async (t) => {
+test('the error for an address that this machine does not have names the address', async (t) => {
   const { line } = await failToStart(t, copyOfUsed(t), { TROUPE_HOST: '192.0.2.1' });
   assert.match(line, /: this machine does not have the address 192\.0\.2\.1\. Set TROUPE_HOST /);
 });
 
-test('a host name that is not known is named', async (t) => {
+test('the error for an unknown host name contains the name', async (t) => {
   const { line } = await failToStart(t, copyOfUsed(t), { TROUPE_HOST: 'no-such-host.invalid' });
   assert.match(line, /: the name no-such-host\.invalid is not known here\. Set TROUPE_HOST /);
 });
@@ -263,7 +263,7 @@ test('a missing store next to the credentials of an earlier one is refused, unle
   assert.deepEqual((await server.client.notebooks.list()).items, []);
 });
 
-test("files that the server's user may not read or write are named", async (t) => {
+test("the error for files that the server's user may not read or write names the files", async (t) => {
   if (process.getuid?.() !== 0) return t.skip('only root can start a server as another user');
   const dataDir = copyOfUsed(t);
   chmodSync(join(dataDir, '..'), 0o755);

@@ -25,7 +25,7 @@ async function openMany(server: ChildServer, count: number): Promise<OpenNoteboo
   return opened;
 }
 
-test('all sessions end within a time that depends on their number, which is logged, and nothing is lost', async (t) => {
+test('a stop ends all sessions within a time that depends on their number, logs this time, and loses no data', async (t) => {
   const server = await startChildServer(t);
   const beganAt = performance.now();
   const notebooks = await openMany(server, SESSIONS);

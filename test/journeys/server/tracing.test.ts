@@ -144,7 +144,7 @@ test('runs and queries of an agent belong to the trace of their tool call', asyn
   await notebook.close();
 });
 
-test('code that a request runs belongs to the trace of the request, and later code to no trace', async () => {
+test('code that a request runs belongs to the trace of the request, and later code belongs to no trace', async () => {
   const notebook = await openNotebook(traced, {}, { datasourceSlugs: ['traced'] });
   const trace = `3${TRACE.slice(1)}`;
   const execute = async (headers: Readonly<Record<string, string>>) => {

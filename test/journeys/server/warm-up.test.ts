@@ -66,14 +66,14 @@ test('a warm-up does not begin while requests come', async (t) => {
   assert.equal(warmUp.steps, 0);
 });
 
-test('a server counts each request that comes, for its warm-up', async (t) => {
+test('a server counts each incoming request, because the warm-up waits for quiet', async (t) => {
   const { app } = await start(t);
   const before = app.requestCount();
   await (await fetch(`${app.url}/healthz`)).text();
   assert.equal(app.requestCount(), before + 1);
 });
 
-test('a warm-up that is ended early leaves nothing', async (t) => {
+test('a warm-up that is ended early leaves no traces', async (t) => {
   const { options, dataDir } = await start(t);
   const files = filesOf(dataDir);
   const warmUp = new WarmUp({ ...options, app: watched().app });
@@ -83,7 +83,7 @@ test('a warm-up that is ended early leaves nothing', async (t) => {
   assert.deepEqual(filesOf(dataDir), files);
 });
 
-test('a warm-up in the middle of a step ends when its time is over, and leaves nothing', async (t) => {
+test('a warm-up ends in the middle of a step when its time is over, and leaves no traces', async (t) => {
   const { app, options, dataDir } = await start(t);
   const files = filesOf(dataDir);
   const warmUp = new WarmUp({ ...options, app: watched().app, limitMs: 150 });

@@ -72,7 +72,7 @@ test('a program gets a token of the person who confirms its code, once, and the 
   });
 });
 
-test('of fifty confirmations at once one counts, and of fifty requests for its token one succeeds', async () => {
+test('one of fifty simultaneous confirmations counts, and one of fifty requests for its token succeeds', async () => {
   const session = await signIn(OWNER.token);
   const { secret, code } = await begin();
   const fifty = Array.from({ length: 50 });
@@ -87,7 +87,7 @@ test('of fifty confirmations at once one counts, and of fifty requests for its t
   assert.equal((await server.client.accessTokens.list({ limit: 100 })).items.length, before + 1);
 });
 
-test('a program that was refused gets no token, even if somebody confirms it later', async () => {
+test('a program that was refused gets no token, even if somebody confirms the sign-in later', async () => {
   const session = await signIn(OWNER.token);
   const { secret, code } = await begin();
   assert.equal((await decide(code, session, false)).status, 204);
@@ -96,7 +96,7 @@ test('a program that was refused gets no token, even if somebody confirms it lat
   assert.deepEqual(await outcome(secret), { status: 'ended' });
 });
 
-test('no token is created when the session that confirmed has ended since', async () => {
+test('no token is created when the browser session of the confirmation has ended since', async () => {
   const session = await signIn(OWNER.token);
   const { secret, code } = await begin();
   assert.equal((await decide(code, session)).status, 204);
@@ -104,7 +104,7 @@ test('no token is created when the session that confirmed has ended since', asyn
   assert.deepEqual(await outcome(secret), { status: 'ended' });
 });
 
-test('only a page of this server can confirm, in the name of somebody who has signed in', async () => {
+test('a sign-in is confirmed only by a page of this server, in the name of a person who has signed in', async () => {
   const session = await signIn(OWNER.token);
   const { secret, code } = await begin();
   assert.equal((await decide(code, {})).status, 401);
@@ -115,7 +115,7 @@ test('only a page of this server can confirm, in the name of somebody who has si
   await outcome(secret);
 });
 
-test('the name of a machine is short text, and an unknown secret counts as over', async () => {
+test('the name of a machine must be a short text, and a sign-in with an unknown secret counts as expired', async () => {
   for (const machine of ['', 'x'.repeat(101), 'a\nb', '\u0000', 7])
     assert.equal((await send('/sign-in/command-line', { machine })).status, 400, JSON.stringify(machine));
   assert.deepEqual(await outcome('trd_nobody-has-this'), { status: 'ended' });
@@ -134,7 +134,7 @@ test('at most ten command lines of one address wait at once, and wrong codes are
   assert.equal(status, 429);
 });
 
-test('an address that asks for outcomes without end has to wait, and so do those that begin there', async () => {
+test('an address that polls for outcomes too often has to wait, and so have new sign-ins from this address', async () => {
   const ask = () => send('/sign-in/command-line/token', { secret: 'trd_nobody-has-this' });
   let refused = await ask();
   for (let asked = 0; refused.status === 200 && asked < 5_000; asked++) refused = await ask();

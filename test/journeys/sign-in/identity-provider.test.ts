@@ -125,7 +125,7 @@ test('a person signs in with PKCE, state and nonce, and has the role of their gr
   assert.equal(items[0]?.action, 'sign-in');
 });
 
-test('the parameters of the settings are part of the address at which people sign in', async (t) => {
+test('further parameters in the settings are part of the address for signing in', async (t) => {
   const own = await start(t, { TROUPE_OIDC_PARAMETERS: 'prompt=consent&access_type=offline' });
   const asked = new URL((await begin(own)).url).searchParams;
   assert.deepEqual([asked.get('prompt'), asked.get('access_type')], ['consent', 'offline']);
@@ -227,7 +227,7 @@ test('a person cannot sign in without a verified mail address, without a workspa
   assert.equal(refusalOf(await complete(shared, 'not a user')), '../sign-in?refused=unknown');
 });
 
-test('a claim other than the mail address cannot make a person a user that the provider did not create', async (t) => {
+test('with a claim other than the mail address, a person cannot become a user that the provider did not create', async (t) => {
   const fixture = await start(t, { TROUPE_OIDC_USER_CLAIM: 'sub' });
   fixture.provider.people.set('owner', { groups: ['readers'] });
   assert.equal(refusalOf(await complete(fixture, 'owner')), '../sign-in?refused=unknown');
@@ -235,7 +235,7 @@ test('a claim other than the mail address cannot make a person a user that the p
   await signIn(fixture, 'grace');
 });
 
-test('a person whom an owner has added keeps that role without a group', async () => {
+test('a person whom an owner has added keeps the given role without a group', async () => {
   const { server, provider } = shared;
   await server.client.members.create({ userId: 'carl@example.com', role: 'editor' });
   provider.people.set('carl@example.com', { groups: [] });
@@ -247,7 +247,7 @@ test('a person whom an owner has added keeps that role without a group', async (
   );
 });
 
-test('when a group is removed at the provider, its role is gone, and without any group the session, its streams and its tokens end', async () => {
+test('when the provider removes a group, its role is gone, and for a person without a group the session, its streams and its tokens end', async () => {
   const { server, provider } = shared;
   const dora = 'dora@example.com';
   provider.people.set(dora, { groups: ['admins'] });
@@ -276,7 +276,7 @@ test('when a group is removed at the provider, its role is gone, and without any
   await assert.rejects(server.client.members.get(dora), { code: 'not_found' });
 });
 
-test('a person who is removed at the provider loses everything, including tokens, and has it again after coming back', async () => {
+test('a person who is removed at the provider loses all access, including tokens, and gets access again after coming back', async () => {
   const { server, provider } = shared;
   const finn = 'finn@example.com';
   provider.people.set(finn, { groups: ['data team'] });
@@ -305,7 +305,7 @@ test('a person who is removed at the provider loses everything, including tokens
   assert.equal(await statusOfToken(), 200);
 });
 
-test('a provider that does not answer ends no session, and is logged once until it answers again', async () => {
+test('a silent provider ends no session, and is logged once until it answers again', async () => {
   const { provider, server } = shared;
   const warnings = () =>
     server.log.filter(({ msg }) => msg.includes('could not be asked about a person')).length;
@@ -359,7 +359,7 @@ test('a provider that has too many requests, or that rejects this server, signs 
   await eventually('the session has ended', async () => !(await isSignedIn()));
 });
 
-test('a person is gone when the provider refuses data about them to a token that it has just issued', async (t) => {
+test('a person counts as removed when the provider refuses data about the person to a token that it has just issued', async (t) => {
   const fixture = await start(t);
   const { provider } = fixture;
   provider.register(fixture.server.baseUrl, { claimsInIdToken: false });
@@ -393,7 +393,7 @@ test('an owner by a group does not administer the whole server', async () => {
   assert.equal((await post('/api/v3/members', { userId: 'h@example.com', role: 'viewer' })).status, 201);
 });
 
-test('signing out ends the session, and leads to the provider, which ends its own', async () => {
+test('signing out ends the session, and leads to the provider, which ends its own session', async () => {
   const { server, provider } = shared;
   provider.people.set(ADA, { groups: ['readers'] });
   const cookie = await signIn(shared, ADA);

@@ -62,7 +62,7 @@ test('behind a proxy with TLS the cookie is Secure, and bound to the host by its
   assert.equal((await get('/api/v3/me', { cookie })).status, 401, 'it is not taken without TLS');
 });
 
-test('a session reads and changes through the API with the rights of its token', async () => {
+test('a browser session uses the API with the rights of its token', async () => {
   const { cookie } = await signIn();
   const me = (await (await get('/api/v3/me', { cookie })).json()) as { user: { id: string } };
   assert.equal(me.user.id, 'owner');
@@ -193,7 +193,7 @@ test('revoking the token of a session ends the session and its streams at once',
   );
 });
 
-test('a session cannot be exchanged for another one, and is not accepted as an access token', async () => {
+test('a browser session cannot be exchanged for another session, and is not accepted as an access token', async () => {
   const { cookie } = await signIn();
   assert.equal(await codeOf(await post('/sign-in', { cookie })), '401 unauthenticated');
   const [, secret = ''] = cookie.split('=');
@@ -249,7 +249,7 @@ test("signing in and out are recorded in the audit of the user's workspaces", as
   );
 });
 
-test('a restarted server knows its sessions', async (t) => {
+test('a restarted server still accepts its browser sessions', async (t) => {
   const first = await startServer(t);
   const response = await fetch(`${first.baseUrl}/sign-in`, {
     method: 'POST',
@@ -261,7 +261,7 @@ test('a restarted server knows its sessions', async (t) => {
   assert.equal((await fetch(`${again.baseUrl}/api/v3/me`, { headers: { cookie } })).status, 200);
 });
 
-test('wrong tokens at the page for signing in are throttled, and a right one is not', async (t) => {
+test('wrong tokens at the sign-in page are throttled, and a right token is accepted at once', async (t) => {
   const own = await startServer(t);
   const attempt = (token: string) =>
     fetch(`${own.baseUrl}/sign-in`, { method: 'POST', headers: { authorization: `Bearer ${token}` } });
@@ -287,7 +287,7 @@ test('the address of the server shows notebooks to a signed-in person, and leads
   assert.equal((await get('/sign-in', html)).status, 200);
 });
 
-test('an unused session ends, and so does the stream that it follows', {
+test('an unused browser session ends, and the stream that it follows ends as well', {
   skip: HAS_WORKERS,
 }, async (t) => {
   const own = await startServer(t, { TROUPE_SIGN_IN_IDLE_S: '5' });

@@ -76,7 +76,7 @@ async function conversationOf(): Promise<{ id: string }> {
   return { id: sessionId };
 }
 
-test('the audit records deletions and hand-overs with their user, but no refused requests', async () => {
+test('the audit records deletions and hand-overs with the acting user, but no refused requests', async () => {
   const before = (await entries()).length;
   const notebook = await openNotebook(server, { mo: 'import marimo as mo', a: 'mo.Html("x" * 100_000)' });
   const run = await notebook.run([]);
@@ -124,7 +124,7 @@ test('an idempotent request that is sent twice is one entry', async () => {
   assert.deepEqual((await entries()).slice(before).map(shown), ['member.add twice done viewer']);
 });
 
-test('queries of a notebook are in the audit, without their text, and `troupe audit` lists them', async () => {
+test('queries of a notebook are in the audit, without their text, and `troupe audit` lists these queries', async () => {
   await server.request('POST', '/api/v3/datasources', {
     body: { slug: 'numbers', connection: { kind: 'sqlite', path: 'numbers.db' } },
   });

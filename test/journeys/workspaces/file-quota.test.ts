@@ -28,7 +28,7 @@ async function newWorkspace(): Promise<{ client: Client; local: (path: string) =
   };
 }
 
-test('files are stored up to the quota of bytes, and not one byte more', async () => {
+test('files are stored up to the quota of bytes, and one byte more is refused', async () => {
   const { client, local } = await newWorkspace();
   await client.files.put('half', Buffer.alloc(MIB / 2));
   assert.equal(
@@ -46,7 +46,7 @@ test('files are stored up to the quota of bytes, and not one byte more', async (
   assert.deepEqual([files.maxBytes, files.maxEntries], [MIB, MAX_ENTRIES]);
 });
 
-test('a file of a full workspace can be replaced by one of at most the same size, and deleting one makes room', async () => {
+test('a file of a full workspace can be replaced by a file of at most the same size, and deleting a file makes room', async () => {
   const { client } = await newWorkspace();
   await client.files.put('all', Buffer.alloc(MIB));
   await client.files.put('all', Buffer.alloc(MIB, 1));
@@ -58,7 +58,7 @@ test('a file of a full workspace can be replaced by one of at most the same size
   await client.files.put('new', Buffer.alloc(MIB - BLOCK));
 });
 
-test('files and folders can be made up to the quota of entries, and not one more', async () => {
+test('files and folders can be made up to the quota of entries, and one more is refused', async () => {
   const { client, local } = await newWorkspace();
   for (let i = 0; i < MAX_ENTRIES - 3; i++) await client.files.put(`f${i}`, Buffer.alloc(0));
   assert.equal(await refusalOf(client.files.put('a/b/c/d', Buffer.alloc(0))), '507 file_quota_exceeded');
@@ -92,7 +92,7 @@ test('simultaneous uploads cannot exceed the quota together', async () => {
   });
 });
 
-test('files of notebook code count: beyond the quota no session opens, and requests store nothing', async () => {
+test('files of notebook code count towards the quota, beyond which no session opens and requests store nothing', async () => {
   const { client } = server;
   const notebook = await openNotebook(server, {
     write: 'open("large", "wb").write(bytes(1 << 20)); open("more", "wb").write(b"1")',

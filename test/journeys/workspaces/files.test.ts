@@ -127,7 +127,7 @@ test('a large file arrives whole and in ranges, and HEAD returns its length', as
   assert.equal((await client.files.get('empty')).bytes.length, 0);
 });
 
-test('a slow client gets a large file whole', async () => {
+test('a slow client gets a large file completely', async () => {
   const content = Buffer.alloc(7 * 1024 * 1024, 'O brave new world ');
   await client.files.put('slow.bin', content);
   const socket = ask('GET', 'slow.bin');
@@ -222,7 +222,7 @@ test('deleting a file is in the audit, with its user', async () => {
   );
 });
 
-test('links are not followed, and nothing waits for pipes and sockets', async () => {
+test('links are not followed, and no request waits for a pipe or a socket', async () => {
   mkdirSync(local('odd'), { recursive: true });
   const outside = join(server.dataDir, 'outside');
   mkdirSync(outside, { recursive: true });
@@ -262,14 +262,14 @@ test('viewers read but cannot write, and every workspace has its own files', asy
   assert.equal(await refusalOf(elsewhere.files.get('seed.txt')), '404 not_found');
 });
 
-test('a file cannot become a page of another site: scripts in it do not run', async () => {
+test('a browser that opens a file runs no scripts in the file', async () => {
   await client.files.put('page.html', Buffer.from('<script>alert(1)</script>'));
   const { headers } = await server.request('GET', '/api/v3/files/page.html');
   assert.match(String(headers['content-disposition']), /^attachment; filename="page.html"/);
   assert.equal(headers['content-security-policy'], "sandbox; default-src 'none'");
 });
 
-test('a file that becomes shorter while it is sent does not look complete', async () => {
+test('the download of a file that becomes shorter meanwhile does not look complete', async () => {
   await client.files.put('shrinking.bin', Buffer.alloc(7 * 1024 * 1024));
   const socket = ask('GET', 'shrinking.bin');
   await new Promise((resolve) => socket.once('readable', resolve));

@@ -15,7 +15,7 @@ const LOOP = 'import time\nprint("begun", flush=True)\ntime.sleep(600)';
 
 const member = (error: ApiError, name: string): unknown => Object(error.body)[name];
 
-test("a busy session names its run and that run's member, and the events of the run name the member", async () => {
+test('a busy session names its run and the member who submitted the run, and the events of the run name the member', async () => {
   const notebook = await openNotebook(server, { loop: LOOP });
   await using events = await notebook.events();
   const { runId } = await ada.client.executions.submit(notebook.id, { type: 'all' });
@@ -41,7 +41,7 @@ test("a busy session names its run and that run's member, and the events of the 
   await notebook.close();
 });
 
-test('a session that is busy with code names the member, and no run', async () => {
+test('a session that is busy with a code call names the member, and no run', async () => {
   const notebook = await openNotebook(server, { a: '1' });
   await using events = await notebook.events();
   const leave = new AbortController();
@@ -55,7 +55,7 @@ test('a session that is busy with code names the member, and no run', async () =
   await notebook.close();
 });
 
-test('the event, the record, the run and later refusals of a session name the member who closed it', async () => {
+test('the event, the record, the run and later refusals of a closed session name the member who closed the session', async () => {
   const notebook = await openNotebook(server, { loop: LOOP });
   await using events = await notebook.events();
   const runId = await notebook.submit(['loop']);
@@ -84,7 +84,7 @@ test('the event, the record, the run and later refusals of a session name the me
   await notebook.close();
 });
 
-test('the event, the record, the list and later refusals of a conversation name the member who closed it', async () => {
+test('the event, the record, the list and later refusals of a closed conversation name the member who closed the conversation', async () => {
   const { environmentId } = await client.executionEnvironments.create();
   const { sessionId, closedBy } = await client.agentSessions.open({ environmentId });
   assert.equal(closedBy, undefined);
@@ -116,7 +116,7 @@ test('a session that ends by itself names nobody', async () => {
   assert.equal((await client.notebookSessions.get(notebookId)).closedBy, undefined);
 });
 
-test('an execution that expects an earlier state of the notebook is refused, gets the present one, and changes nothing', async () => {
+test('an execution that expects an earlier state of the notebook is refused with the present state, and changes nothing', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 1' });
   const read = await client.notebooks.get(notebook.id);
   const request = (code: string, expectedUpdatedAt: string | null) =>
@@ -142,7 +142,7 @@ test('an execution that expects an earlier state of the notebook is refused, get
   await notebook.close();
 });
 
-test('an execution with new code for an earlier version of a cell is refused and gets the present one; changes of other cells do not matter', async () => {
+test('an execution with new code for an earlier version of a cell is refused with the present version, and versions of other cells are not compared', async () => {
   const notebook = await openNotebook(server, { a: 'x = 1', b: 'y = 1' });
   const versionOf = async (cellId: string) =>
     (await notebook.record()).cells.find((cell) => cell.cellId === cellId)?.version;

@@ -24,7 +24,7 @@ const here = (workspaceId: string) => server.clientOf({ token: OWNER.token, work
 const on = ({ baseUrl }: ChildServer, accessToken: string, workspaceId: string) =>
   createClient({ baseUrl, accessToken, workspaceId });
 
-test('only its owners can delete a workspace, and nobody can delete their last one', async () => {
+test('only owners of a workspace can delete it, and nobody can delete their last workspace', async () => {
   const { id, inside } = await workspaceOf(client, here);
   const editor = await addMember(server, 'ed', 'editor');
   assert.equal(await refusalOf(editor.client.workspaces.delete(OWNER.workspaceId)), '403 role_too_low');
@@ -49,7 +49,7 @@ test('only its owners can delete a workspace, and nobody can delete their last o
   await client.workspaces.delete(id);
 });
 
-test('a workspace is not deleted while a session is open in it, of a notebook or of an agent', async () => {
+test('a workspace is not deleted while it has an open session of a notebook or an agent', async () => {
   const { id, inside } = await workspaceOf(client, here);
   const { environmentId } = await inside.executionEnvironments.create();
   const { sessionId } = await inside.agentSessions.open({ environmentId });

@@ -3,14 +3,14 @@ import test from 'node:test';
 import { MAX_CODE_CHARS } from '#src/notebook/open/view.ts';
 import { EchoFilter } from '#src/notebook/pages/echo-filter.ts';
 
-test('a text that the page was sent is an echo once, and an edit afterwards', () => {
+test('a text that was sent to the page counts as an echo once, and afterwards as an edit', () => {
   const echoes = new EchoFilter();
   echoes.sent('a', 'x = 1', 0);
   assert.equal(echoes.isEcho('a', 'x = 1', 400), true);
   assert.equal(echoes.isEcho('a', 'x = 1', 500), false);
 });
 
-test('an echo of an earlier text is recognised even if a later one was sent in between', () => {
+test('an echo of an earlier text is recognised even if a later text was sent in between', () => {
   const echoes = new EchoFilter();
   echoes.sent('a', 'x = 1', 0);
   echoes.sent('a', 'x = 2', 100);
@@ -18,7 +18,7 @@ test('an echo of an earlier text is recognised even if a later one was sent in b
   assert.equal(echoes.isEcho('a', 'x = 2', 500), true);
 });
 
-test('another text, another cell, and a text that arrives five seconds later are edits', () => {
+test('a text counts as an edit if it differs, is for another cell, or arrives five seconds later', () => {
   const echoes = new EchoFilter();
   echoes.sent('a', 'x = 1', 0);
   assert.equal(echoes.isEcho('a', 'x = 3', 400), false);
@@ -26,14 +26,14 @@ test('another text, another cell, and a text that arrives five seconds later are
   assert.equal(echoes.isEcho('a', 'x = 1', 5001), false);
 });
 
-test('a text that the page wrote is not an echo of an earlier text that it was sent', () => {
+test('a text that the page itself wrote does not count as an echo of an earlier text from the server', () => {
   const echoes = new EchoFilter();
   echoes.sent('a', 'x = 1', 0);
   echoes.wrote('a');
   assert.equal(echoes.isEcho('a', 'x = 1', 400), false);
 });
 
-test('a page may lag in a cell until it repeats the text that it was sent, for at most five seconds', () => {
+test('a page may lag in a cell until it repeats the text from the server, for at most five seconds', () => {
   const echoes = new EchoFilter();
   assert.equal(echoes.mayBeBehind('a', 0), false);
   echoes.sent('a', 'x = 1', 0);
@@ -55,7 +55,7 @@ test('texts that can no longer come back are forgotten, also texts of removed ce
   assert.equal(echoes.chars, 0);
 });
 
-test('the texts of a page take at most twice as much as the code of a notebook, and the latest ones stay', () => {
+test('the remembered texts of a page take at most twice as much as the code of a notebook, and the latest texts stay', () => {
   const echoes = new EchoFilter();
   const text = 'x'.repeat(2 ** 20);
   for (let n = 0; n < 40; n++) echoes.sent(`cell ${n}`, text, n);

@@ -58,7 +58,7 @@ function panelsOverHeldFiles() {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 const SEARCHES = 150;
 
-test('of many searches of a member two are carried out at once, and searches of another workspace begin before the waiting ones', async () => {
+test('two of many searches of a member are carried out at once, and searches of another workspace begin before waiting searches', async () => {
   const { begun, search } = panelsOverHeldFiles();
   const outcomes = Array.from({ length: SEARCHES }, () =>
     search('ws_busy', 'eve').then(
@@ -84,7 +84,7 @@ test('of many searches of a member two are carried out at once, and searches of 
   assert.equal(ended.filter((outcome) => outcome === 'unavailable').length, SEARCHES - 34);
 });
 
-test('a member with many waiting searches delays another member of the workspace only by those that have begun', async () => {
+test('a member with many waiting searches delays another member of the workspace only by searches that have begun', async () => {
   const { begun, search } = panelsOverHeldFiles();
   const busy = Array.from({ length: 20 }, () => search('ws_1', 'eve'));
   const other = search('ws_1', 'ada');
@@ -132,7 +132,7 @@ test('a waiting search is given up when its page leaves, and its place is free a
   assert.equal(searched, 5);
 });
 
-test('five files of a member for elements are stored at once, fifteen wait, one more is refused, and another member does not wait', async () => {
+test('five element files of a member are stored at once, fifteen wait, one more is refused, and another member does not wait', async () => {
   const { storing, store } = panelsOverHeldFiles();
   const files = Array.from({ length: 20 }, () => store('eve'));
   await assert.rejects(store('eve'), { code: 'unavailable' });

@@ -118,7 +118,7 @@ class Stage {
   }
 }
 
-test('text that is typed while the server is away is kept and sent, and the page gets only the changes of others', async () => {
+test('text that is typed while the server is away is kept and sent later, and the page gets only the changes of other people', async () => {
   const stage = new Stage({ a: 'a = 1', b: 'b = 1', gone: '' });
   await stage.open();
   stage.leave();
@@ -141,7 +141,7 @@ test('text that is typed while the server is away is kept and sent, and the page
   stage.close();
 });
 
-test('where both sides have changed a cell, the text of the page wins, and the page is offered the other text', async () => {
+test('if page and server have both changed a cell, the text of the page is kept, and the page offers the other text', async () => {
   const stage = new Stage({ a: 'a = 1' });
   await stage.open();
   stage.leave();

@@ -93,7 +93,7 @@ test('a state of 35 MiB arrives at a page that takes one piece at a time, and la
   assert.deepEqual(sink.story, ['kernel-ready', 'variables', ...state, 'a 7']);
 });
 
-test('five hundred pages that read nothing take a piece each, and their encoded state is kept once', async (t) => {
+test('five hundred pages that read nothing hold one piece each, and their encoded state is kept once', async (t) => {
   const { hub, budget, cutOffs, attach } = openNotebook(t, ['a', 'b', 'c']);
   const sinks = Array.from({ length: 500 }, () => new SlowSink());
   const subscriptions = sinks.map(attach);
@@ -128,7 +128,7 @@ test('pages that read nothing are cut off when all streams together take too muc
   assert.equal(cutOffs.length, cut);
 });
 
-test('the state that a page has not taken is charged, and is given back with its last frame', async (t) => {
+test('the part of a state that a page has not taken is charged until its last frame is taken', async (t) => {
   const { budget, attach } = openNotebook(t, [], 256 * MIB, 1000);
   const sink = new SlowSink();
   const subscription = attach(sink);
@@ -143,7 +143,7 @@ test('the state that a page has not taken is charged, and is given back with its
   assert.equal(budget.chargedBytes, 0);
 });
 
-test('fifty fast pages that open at once are written 4 MiB in a turn and a piece each, and all get the whole state', async (t) => {
+test('the server writes at most 4 MiB and one piece each in a turn to fifty fast pages that open at once, and all get the whole state', async (t) => {
   const { attach } = openNotebook(t, ['a']);
   const sinks = Array.from({ length: 50 }, () => Object.assign(new SlowSink(), { isFast: true }));
   const written = () => sinks.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -202,7 +202,7 @@ test('a page that lags too far behind the changes is cut off', async (t) => {
   assert.deepEqual(cutOffs, ['slow_subscriber']);
 });
 
-test('sixty frames that are still being made arrive in their order, and a hundred cut a page off', async () => {
+test('sixty frames that are still being made arrive in their order, and a page with a hundred such frames is cut off', async () => {
   const frame = (n: number) => Buffer.from(`data: ${JSON.stringify({ op: `frame ${n}`, data: {} })}\n\n`);
   for (const count of [60, 100]) {
     const cutOffs: string[] = [];
@@ -221,7 +221,7 @@ test('sixty frames that are still being made arrive in their order, and a hundre
   }
 });
 
-test('a fast page is sent a large state in slices', async (t) => {
+test('a large state is sent in slices to a fast page', async (t) => {
   const { attach } = openNotebook(t, ['a', 'b', 'c']);
   const sink = new SlowSink();
   sink.isFast = true;
@@ -281,7 +281,7 @@ test('ten thousand cells that wait for their run are shown to a page in a few la
   assert.deepEqual([...new Set(sink.story)], ['kernel-ready', 'variables', 'cell-op']);
 });
 
-test('a cell that is to run, and that the notebook never gets, is not shown as waiting for ever', async (t) => {
+test('a cell that was requested to run but is never in the notebook does not stay shown as waiting', async (t) => {
   const { hub, attach } = openNotebook(t, []);
   const sink = Object.assign(new SlowSink(), { isFast: true });
   attach(sink);
@@ -323,7 +323,7 @@ test('a large change reaches all pages in slices, encoded once, and later events
     assert.deepEqual(story.slice(-2), ['notebook-document-transaction', 'other0 5']);
 });
 
-test('the last message of a page arrives although a large one before it is still being made', async (t) => {
+test('the last message of a page arrives although an earlier large message is still being made', async (t) => {
   const { live, hub, attach } = openNotebook(t, [], 256 * MIB, 1);
   const sink = Object.assign(new SlowSink(), { isFast: true });
   attach(sink);

@@ -46,7 +46,7 @@ function workOf() {
   return { work, given, discarded, idle, free };
 }
 
-test('waiting values are merged, the last value of each element counts, and other commands keep their place', async () => {
+test('waiting values of elements are merged to the last value of each element, and other commands keep their place', async () => {
   const { work, given, idle, free } = workOf();
   const call = {
     type: 'invoke-function',
@@ -64,7 +64,7 @@ test('waiting values are merged, the last value of each element counts, and othe
   assert.deepEqual(given, [values(['a-0', 2], ['b-0', 1]), call, values(['a-0', 3])]);
 });
 
-test('waiting changes of one widget are merged with their binary values, and messages to it keep their place', async () => {
+test('waiting changes of one widget are merged with their binary values, and messages to the widget keep their place', async () => {
   const { work, given, idle, free } = workOf();
   const change = (
     state: Readonly<Record<string, unknown>>,
@@ -105,7 +105,7 @@ function countedValue(count: { times: number }): unknown {
   };
 }
 
-test('a value that joins waiting ones is counted alone, however many wait', () => {
+test('a value that joins waiting values is measured alone, even if many values wait', () => {
   const { work } = workOf();
   const count = { times: 0 };
   const many = Array.from({ length: 1000 }, (_, n) => [`a-${n}`, countedValue(count)] as const);
@@ -116,7 +116,7 @@ test('a value that joins waiting ones is counted alone, however many wait', () =
   work.close();
 });
 
-test('a change of a widget that joins a waiting one is counted alone, however many traits wait', () => {
+test('a change of a widget that joins a waiting change is measured alone, even if many traits wait', () => {
   const { work } = workOf();
   const count = { times: 0 };
   const change = (state: Readonly<Record<string, unknown>>): ElementCommand => ({
@@ -135,7 +135,7 @@ test('a change of a widget that joins a waiting one is counted alone, however ma
   work.close();
 });
 
-test('a waiting value that is replaced gives its room back', async () => {
+test('a waiting value that is replaced no longer counts towards the limit', async () => {
   const { work, given, idle, free } = workOf();
   const large = (digit: string) => digit.repeat(20 * 2 ** 20);
   work.element('ann', values(['a-0', large('1')]));
@@ -148,7 +148,7 @@ test('a waiting value that is replaced gives its room back', async () => {
   assert.deepEqual(given, [values(['a-0', 4], ['b-0', large('5')])]);
 });
 
-test('when a person checks a statement several times only the last check waits, and checks of two people both wait', async () => {
+test('only the last check of a statement by one person waits, and checks by two people both wait', async () => {
   const { work, given, idle, free } = workOf();
   const check = (query: string) =>
     ({
@@ -181,7 +181,7 @@ test('at most a thousand commands may wait, and one more is refused', () => {
   work.close();
 });
 
-test('at most 32 MiB of values may wait; more is refused, and the waiting values are kept', async () => {
+test('at most 32 MiB of values may wait; further values are refused, and the waiting values are kept', async () => {
   const { work, given, idle, free } = workOf();
   const large = 'x'.repeat(31 * 2 ** 20);
   work.element('ann', values(['a-0', large]));
@@ -194,7 +194,7 @@ test('at most 32 MiB of values may wait; more is refused, and the waiting values
   );
 });
 
-test('files of values that are replaced or interrupted before the kernel gets them are discarded, and no others', async () => {
+test('only files of values that are replaced or interrupted before the kernel gets them are discarded', async () => {
   const { work, given, discarded, idle, free } = workOf();
   const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((digit) => digit.repeat(32));
   const named = (...ids: readonly (string | undefined)[]) => ids.map((id) => ['name', `upload:${id}`]);

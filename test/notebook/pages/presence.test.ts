@@ -22,7 +22,7 @@ function authorsIn(presence: PagePresence): readonly string[] {
   return changes.map(({ userId }) => userId);
 }
 
-test(`the changes of ${MAX_AUTHORS} authors are remembered, and a further author replaces the one whose last change is oldest`, () => {
+test(`the changes of ${MAX_AUTHORS} authors are remembered, and a further author replaces the author with the oldest last change`, () => {
   const live = { view: { get: () => undefined } } as unknown as LiveNotebook;
   const presence = new PagePresence(live, PORTS, () => []);
   const change = (userId: string) =>
@@ -37,7 +37,7 @@ test(`the changes of ${MAX_AUTHORS} authors are remembered, and a further author
   assert.deepEqual([remembered.length, remembered.includes('user-1')], [MAX_AUTHORS, false]);
 });
 
-test('a presence that the last follower has left asks nothing of the server any more', (t) => {
+test('the presence makes no more requests once its last follower has left', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let asked = 0;
   const agent = () => {
@@ -55,7 +55,7 @@ test('a presence that the last follower has left asks nothing of the server any 
   assert.equal(asked, 2);
 });
 
-test('of ten thousand changes only the last cells are looked at, each once', () => {
+test('the presence looks only at the last cells of ten thousand changes, and at each cell once', () => {
   let looks = 0;
   const get = (id: string) => {
     looks++;
@@ -82,7 +82,7 @@ test('of ten thousand changes only the last cells are looked at, each once', () 
   );
 });
 
-test('the first line of a cell is looked for in the beginning of its code', () => {
+test('the first line of a cell is searched only in the beginning of its code', () => {
   const codes: Readonly<Record<string, string>> = {
     near: `${' \n'.repeat(1000)}x = 1\n`,
     far: `${' \n'.repeat(1e6)}x = 1\n`,

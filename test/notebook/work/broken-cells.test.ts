@@ -23,7 +23,7 @@ const variable = (owner: string, ...usedBy: string[]) => ({
   usedBy,
 });
 
-test('a cell that needs several broken cells names the first of them in the notebook', () => {
+test('the reason of a cell that needs several broken cells names the first of these cells in the notebook', () => {
   const variables = [variable('b', 'd'), variable('a', 'c'), variable('c', 'd'), variable('d', 'gone')];
   const view = viewOf(['a', 'b', 'c', 'd', 'e'], variables, ['b', 'a']);
   const outputOf = brokenOutputs(view);

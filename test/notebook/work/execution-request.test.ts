@@ -5,7 +5,7 @@ import type { CellError } from '#src/confined/processes/kernel/messages.ts';
 import { NotebookView } from '#src/notebook/open/view.ts';
 import { executionOf, refuseStructuralErrors, requestedCells } from '#src/notebook/work/execution-request.ts';
 
-test('a request edits when it brings code or settings, even empty ones', () => {
+test('a request counts as an edit if it brings code or settings, even empty code or settings', () => {
   assert.deepEqual(
     [
       executionOf({ type: 'all' }).edits,
@@ -21,7 +21,7 @@ test('all cells means all enabled cells, in document order', () => {
   assert.deepEqual(requestedCells({ type: 'all' }, viewOf()), ['b', 'a', 'c']);
 });
 
-test('selected cells run in document order, including disabled ones', () => {
+test('selected cells run in document order, including disabled cells', () => {
   const cells = ['off', 'c', 'b'].map((cellId) => ({ cellId }));
   assert.deepEqual(requestedCells({ type: 'cells', cells }, viewOf()), ['b', 'off', 'c']);
 });
@@ -105,7 +105,7 @@ function refusalOf(ids: readonly string[]): unknown {
   }
 }
 
-test('the errors of a cell are named in one order, however they were found', () => {
+test('the errors of a cell are always named in the same order', () => {
   const cycle = (other: string) => ({ type: 'cycle', edges_with_vars: [['a', ['x'], other]] });
   const found = [{ type: 'multiple-defs', name: 'x', cells: ['b'] }, cycle('c'), cycle('b')];
   const messages = [found, [found[0]!, found[2]!, found[1]!]].map((errors) => {

@@ -159,7 +159,7 @@ for (const {
   });
 }
 
-test('a run that is cancelled before its cells were requested ends as cancelled, without running any', () => {
+test('a run that is cancelled before its cells were requested ends as cancelled and runs no cell', () => {
   const { recorder, view } = record(['a', 'b'], []);
   recorder.isPreparing = true;
   recorder.cancelRequested = true;
@@ -193,7 +193,7 @@ test('a failed run names the errors and the cells that raised them', () => {
   }
 });
 
-test('a failed ancestor that ran along fails the run', () => {
+test('a failed ancestor that ran in the same run fails the run', () => {
   const { recorder, view } = record(
     ['b'],
     [phase('a', 'planned'), phase('b', 'planned'), phase('a', 'running')],
@@ -203,7 +203,7 @@ test('a failed ancestor that ran along fails the run', () => {
   assert.deepEqual(recorder.verdict(ended, view), failedAt('a'));
 });
 
-test('a cell that was deleted while it ran is left out', () => {
+test('a cell that was deleted during its run is left out', () => {
   const { recorder, view } = record(['a', 'b'], [phase('a', 'running')]);
   view.remove('a');
   const ended = done({ b: verdict('success') });

@@ -42,7 +42,7 @@ function eventsOf(options: Pick<CallOptions, 'signal'>): string[] {
   return askedBy(options).map(({ type }) => type);
 }
 
-test('work is interrupted when its caller leaves, even if that was before it begins', () => {
+test('work is interrupted when its caller leaves, even before the work begins', () => {
   const caller = new AbortController();
   const events = askedBy({ signal: caller.signal });
   assert.deepEqual(
@@ -57,7 +57,7 @@ test('work is interrupted when its caller leaves, even if that was before it beg
   assert.deepEqual(eventsOf({ signal: AbortSignal.abort() }), ['execute', 'cancel']);
 });
 
-test('the chart of the session gets the deadline of the work, and stores it', () => {
+test('the chart of the session gets and stores the deadline of the work', () => {
   const deadlines = [{ timeoutMs: 60_000 }, {}].map((options) => askedBy(options)[0]?.work?.timeoutMs);
   assert.deepEqual(deadlines, [60_000, undefined]);
 });

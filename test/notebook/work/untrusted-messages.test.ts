@@ -23,7 +23,7 @@ function warningsOf(messages: readonly KernelMessage[]): string[] {
 
 const missing = (...packages: string[]): KernelMessage => ({ op: 'missing-package-alert', packages });
 
-test('a run names at most a hundred missing packages, and counts the others', () => {
+test('a run names at most a hundred missing packages, and counts the remaining packages', () => {
   const names = Array.from({ length: 101 }, (_, n) => `p${n}`);
   const all = warningsOf([missing(...names.slice(0, 60)), missing(...names.slice(50, 100))]);
   assert.deepEqual(all, [`Not installed: ${names.slice(0, 100).join(', ')}.`]);
@@ -49,7 +49,7 @@ test('a run ignores cells that the notebook does not have', () => {
   assert.equal(warningsOf([{ ...warning, cellId: 'a' }]).length, 1);
 });
 
-test('a run follows twenty thousand cells, even if they are created and deleted one after the other', () => {
+test('a run follows at most twenty thousand cells, even if cells are created and deleted one after the other', () => {
   const [recorder, view] = [new RunRecorder([], true), viewOf()];
   for (let n = 0; n < 20_001; n++) {
     view.add(`c${n}`, '', {});
@@ -113,7 +113,7 @@ test("a code call keeps 64 KiB of an error's message, and two hundred characters
   ]);
 });
 
-test("a code call stores the outputs of the notebook's cells, and no others", () => {
+test('a code call stores only outputs of cells of the notebook', () => {
   assert.equal(resultOf([phase('gone', 'running')]).stored, 0);
   assert.equal(resultOf([phase('a', 'running')]).stored, 1);
   const error = { type: 'E', msg: 'no' };

@@ -10,7 +10,7 @@ const SECOND = { kind: 'code', id: 'req_2' } as const;
 const COMPLETED = { status: 'completed', failure: null } as const;
 const LOST = { status: 'failed', failure: { code: 'kernel_exited', message: 'gone' } } as const;
 
-test('messages belong to work from its first command until it is ended or its kernel is gone', () => {
+test('messages belong to work from its first command until the work or its kernel has ended', () => {
   const { slot, plan, kernel, log } = slotWithPlan([1]);
   const follow = () => slot.follow({ op: 'variables', variables: [] });
   slot.offer(FIRST, plan, () => undefined);
@@ -49,7 +49,7 @@ test('work that fails at one command gets no further commands', () => {
   assert.deepEqual(log, ['step 1', 'conclude']);
 });
 
-test('work that is refused does not affect the work in flight', () => {
+test('refused work does not affect the work in flight', () => {
   const { slot, plan, kernel, log } = slotWithPlan([1]);
   slot.offer(FIRST, plan, () => slot.begin(FIRST, kernel));
   const refuse = () => {
@@ -63,7 +63,7 @@ test('work that is refused does not affect the work in flight', () => {
   assert.deepEqual(log, ['step 1', 'conclude', 'ended completed']);
 });
 
-test('work is ended once, and the end of other work does not end it', () => {
+test('work is ended once, and only by its own end', () => {
   const { slot, plan, kernel, log } = slotWithPlan([1]);
   slot.offer(FIRST, plan, () => undefined);
   slot.end(SECOND, LOST);

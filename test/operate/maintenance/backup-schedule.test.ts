@@ -61,7 +61,7 @@ test('a clock that was ahead prevents no backup, and does not cause a newer back
   assert.equal(readManifest(join(directory, names[1]!)).files.length, 2);
 });
 
-test('an operator is warned while backups cannot be made, and the warning ends when they can', async (t) => {
+test('a warning says that backups cannot be made, and ends when backups succeed again', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   writeFileSync(directory, 'a file in the place of the directory');
@@ -84,7 +84,7 @@ test('an operator is warned while backups cannot be made, and the warning ends w
   assert.equal(readdirSync(directory).length, 1);
 });
 
-test('an operator is warned while the folder of the backups does not respond, until it does', async (t) => {
+test('a warning says that the folder of the backups does not respond, until the folder responds', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   mkdirSync(directory);
@@ -102,7 +102,7 @@ test('an operator is warned while the folder of the backups does not respond, un
   await eventually('the warning has ended', () => schedule.warnings.length === 0);
 });
 
-test('a store makes no backup into the folder of another store and names that store in a warning, and a moved store continues its backups', async (t) => {
+test('a store makes no backup into the folder of another store, which a warning names; a moved store continues its own backups', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const { log, lines } = rememberingLog();
@@ -190,7 +190,7 @@ test('a server makes backups at its interval and keeps the newest backups', asyn
   rmSync(directory, { recursive: true });
 });
 
-test('an old backup has its name only while it is complete, whenever the server is killed', async (t) => {
+test('an old backup has its name only while it is complete, even if the server is killed at any moment', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const old = join(directory, 'troupe-2026-01-01T00-00-00Z');
@@ -213,7 +213,7 @@ test('an old backup has its name only while it is complete, whenever the server 
   assert.equal(readdirSync(directory).length, 1);
 });
 
-test('increments are added to the latest backup, and a new backup is made when they outgrow it', async (t) => {
+test('increments are added to the latest backup, and a new backup is made when the increments outgrow that backup', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const store = await openStore(join(dataDir, 'store'), assert.fail);
@@ -277,7 +277,7 @@ test('early backups do not displace the backups of earlier days', async (t) => {
   assert.deepEqual(names.slice(0, -1), [days[1], early[1], early[2]]);
 });
 
-test('several restores within a day do not delete the backups from which they were made', async (t) => {
+test('several restores within a day do not delete their own backups', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   const path = join(dataDir, 'store');

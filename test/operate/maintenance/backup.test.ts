@@ -36,7 +36,7 @@ import { damage } from '#test/support/store/damage.ts';
 import { filledDirectory, things } from '#test/support/store/filled-directory.ts';
 import { sealedPlace, sealedText } from '#test/support/store/sealed.ts';
 
-test('a backup of a server under load, restored elsewhere, has every write acknowledged before it began', async (t) => {
+test('a restored backup of a server under load has every write that was acknowledged before the backup began', async (t) => {
   const server = await startChildServer(t);
   const { client, dataDir } = server;
   const files = join(dataDir, 'workspaces', OWNER.workspaceId, 'files');
@@ -110,7 +110,7 @@ test('a file that is deleted between two increments is not restored', async (t) 
   assert.deepEqual(readdirSync(join(restored, files)), ['deep']);
 });
 
-test('one flipped byte anywhere in a backup is found, and such a backup is not restored', async (t) => {
+test('one flipped byte at any place of a backup is found, and such a backup is not restored', async (t) => {
   const dataDir = await filledDirectory(t);
   const to = join(dataDir, '..', 'backup');
   await backUp({ dataDir, to });
@@ -183,7 +183,7 @@ test('a store with a damaged record is not compacted', async (t) => {
   assert.deepEqual(readFileSync(file), bytes);
 });
 
-test('a keyring opens backups from before its rotations, and a backup lists only the keys that it needs', async (t) => {
+test('a rotated keyring opens earlier backups, and a backup lists only the keys that it needs', async (t) => {
   const dataDir = await filledDirectory(t);
   const store = await openStore(join(dataDir, 'store'), assert.fail);
   const keyring = join(dataDir, 'keyring.json');

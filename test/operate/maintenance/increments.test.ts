@@ -76,7 +76,7 @@ async function recordsOf(dataDir: string): Promise<Map<string, string>> {
   return new Map([...store.list(things, 'ws_1', [], page)].map(({ id, value }) => [id, value]));
 }
 
-test('each increment restores exactly the records that were committed when it was made', async (t) => {
+test('each increment restores exactly the records that were committed at its creation', async (t) => {
   const { store, writer, backup, restored, dataDir } = await backedUp(t);
   const seeded = new SeededRandom(7);
   const random = () => seeded.next();
@@ -198,7 +198,7 @@ test('increments contain exactly the files that were written, moved and removed'
   assert.deepEqual((await verify(backup)).damage, []);
 });
 
-test('a file with many names stays one file in a backup, in increments and after a restore', async (t) => {
+test('a file with several hard links stays one file in a backup, in increments and after a restore', async (t) => {
   const { dataDir, files, writer, restored, backup, store } = await backedUp(t);
   const inodesIn = (folder: string) =>
     new Set(readdirSync(folder).map((name) => statSync(join(folder, name)).ino));
@@ -225,7 +225,7 @@ test('a file with many names stays one file in a backup, in increments and after
     assert.deepEqual(readFileSync(join(to, name)), readFileSync(join(many, name)), name);
 });
 
-test('nothing is added if nothing has changed', async (t) => {
+test('no increment is added if no data have changed', async (t) => {
   const { store, writer, backup } = await backedUp(t);
   // A file's time counts as settled two seconds after its change.
   await new Promise((resolve) => setTimeout(resolve, 2_100));
@@ -263,7 +263,7 @@ test('a store that was replaced or set back gets a new backup instead of an incr
   assert.equal(await opened(({ canGrow }) => canGrow), false, 'a store that was compacted');
 });
 
-test('a damaged, missing or foreign increment is named, and the records stored before it can be restored', async (t) => {
+test('the error for a damaged, missing or foreign increment names it, and earlier records can be restored', async (t) => {
   const { store, backup, writer, restored } = await backedUp(t);
   const chain = writer();
   for (const id of ['one', 'two', 'three']) {
@@ -292,7 +292,7 @@ test('a damaged, missing or foreign increment is named, and the records stored b
   assert.equal(existsSync(join(backup, '..', 'restored-1')), false, 'nothing is written of a damaged backup');
 });
 
-test('a backup with increments can be restored after its server was killed at any moment, with all records added before', async (t) => {
+test('after its server was killed at any moment, a backup with increments can be restored with all records that were added earlier', async (t) => {
   const dataDir = await filledDirectory(t);
   const directory = join(dataDir, '..', 'backups');
   // A server that is killed during its look at the folder leaves the file of that look behind.
@@ -322,7 +322,7 @@ test('a backup with increments can be restored after its server was killed at an
 });
 
 for (const workers of ['1', '3']) {
-  test(`an increment of a server with ${workers} workers under load has every write acknowledged before it`, async (t) => {
+  test(`an increment of a server with ${workers} workers under load has every earlier acknowledged write`, async (t) => {
     const server = await startChildServer(t, { TROUPE_WORKERS: workers });
     const [acknowledged, writing] = [[] as string[], new AbortController()];
     const writers = Array.from({ length: 4 }, async (_, n) => {

@@ -29,7 +29,7 @@ function openNodes(dataDir: string, keyring: string): Promise<EnrolledNodes> {
   return EnrolledNodes.open(join(dataDir, 'nodes'), writePrivateFile, unseal);
 }
 
-test('a backup and its increments have the nodes and their authority, which only the keyring opens', async (t) => {
+test('a backup and its increments contain the enrolled nodes and the sealed authority of nodes, which only the keyring opens', async (t) => {
   const dataDir = await filledDirectory(t);
   const place = join(dataDir, '..');
   const keyring = join(place, 'keyring.json');
@@ -77,7 +77,7 @@ test('a backup and its increments have the nodes and their authority, which only
   assert.deepEqual(readdirSync(join(elsewhere, 'nodes')).sort(), ['authority.pem', 'enrolled.json']);
 });
 
-test('a node joins a server that was restored from a backup again, without another invitation', async (t) => {
+test('a node can join a restored server again, without another invitation', async (t) => {
   const server = await startServerOfNodes(t);
   const node = await joinNode(t, server, 'one');
   const { port } = await server.client.nodes.invite();

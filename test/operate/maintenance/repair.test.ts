@@ -42,7 +42,7 @@ async function damagedServer(t: TestContext) {
   return { server, broken, sound, opened, run, backup, cli };
 }
 
-test('damaged records are dropped by name, their bytes are kept, and everything else is served', async (t) => {
+test('damaged records are dropped by name, their bytes are kept in a file, and all other records are served', async (t) => {
   const { server, broken, sound, opened, run, cli } = await damagedServer(t);
   const found = await cli('verify', '--json');
   const { damage: lines } = JSON.parse(found.out) as { readonly damage: readonly string[] };
@@ -79,7 +79,7 @@ test('damaged records are dropped by name, their bytes are kept, and everything 
   assert.equal((await client.readiness()).warnings, undefined);
 });
 
-test('a record that is in a backup is restored from it, and only the named record is repaired', async (t) => {
+test('a damaged record is restored from a backup that has it, and only the named record is repaired', async (t) => {
   const { server, broken, run, backup, cli } = await damagedServer(t);
   const { damage: lines } = JSON.parse((await cli('verify', '--json')).out) as {
     readonly damage: readonly string[];

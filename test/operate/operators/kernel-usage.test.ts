@@ -52,7 +52,7 @@ test('simultaneous requests share a sample', async () => {
   assert.equal(await sampler.sample(), one);
 });
 
-test('when processes cannot be read one sample fails, and the next request takes a new one', async () => {
+test('when processes cannot be read the sample fails, and the next request takes a new sample', async () => {
   let isReadable = false;
   const sampler = new KernelSampler(() => {
     if (!isReadable) throw new Error('too many open files');

@@ -29,7 +29,7 @@ async function kindsWith(list: NodeList): Promise<string[]> {
   return watch.warnings().map(({ kind }) => kind);
 }
 
-test('operators are warned of a server whose kernels find no node, and of a node that gets no kernels', async () => {
+test('warnings report a server whose kernels find no node, and a node that gets no kernels', async () => {
   const list = (items: readonly Node[], waiting = 0): NodeList => ({
     enabled: true,
     waiting,

@@ -17,7 +17,7 @@ const openStream = () =>
     resync: (reason) => ({ type: 'server.resync-required', data: { reason } }),
   });
 
-test('the load is measured once for all followers, and not without followers', async (t) => {
+test('the load is measured once for all followers, and never without followers', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let measured = 0;
   const events = new ServerEvents({
@@ -58,7 +58,7 @@ test('the load is measured once for all followers, and not without followers', a
   events[Symbol.dispose]();
 });
 
-test('a measurement that other followers have caused is not sent again', async () => {
+test('an unchanged measurement of the load is not sent again', async () => {
   let asked = 0;
   const events = new ServerEvents({
     stream: openStream(),

@@ -53,7 +53,7 @@ test('a clock that is more than two days past the newest record and the last swe
   assert.equal(await clock.check(ahead + 3 * HOUR_MS), true);
 });
 
-test('a clock that was put right is trusted again at once', async (t) => {
+test('a corrected clock is trusted again at once', async (t) => {
   const { store, clockOf } = await open(t);
   assert.equal(await clockOf(NOW).check(NOW), true);
   await addRun(store);
@@ -61,7 +61,7 @@ test('a clock that was put right is trusted again at once', async (t) => {
   assert.equal(await clockOf(NOW + HOUR_MS).check(NOW + HOUR_MS), true);
 });
 
-test('without an earlier sweep, the newest record decides, and records of the clock itself prove nothing', async (t) => {
+test('without an earlier sweep the newest record decides, and records that the check of the clock makes prove nothing', async (t) => {
   const { store, clockOf } = await open(t);
   await addRun(store);
   const ahead = NOW + 100 * DAY_MS;
@@ -75,7 +75,7 @@ test('without an earlier sweep, the newest record decides, and records of the cl
   assert.equal(await other.clockOf(NOW + HOUR_MS).check(NOW + HOUR_MS), true);
 });
 
-test('records that were made after the clock had jumped do not prove it, also for a process that starts later', async (t) => {
+test('records from after a jump of the clock do not prove that the clock is right, even in a process that starts later', async (t) => {
   const { store, held, clockOf } = await open(t);
   await addRun(store);
   assert.equal(await clockOf(NOW + HOUR_MS).check(NOW + HOUR_MS), true);
@@ -93,7 +93,7 @@ test('a clock is trusted after a long time without sweeps when records fill that
   assert.equal(await clockOf(later + HOUR_MS).check(later + HOUR_MS), true);
 });
 
-test('a clock that is ahead deletes no versions of notebooks without runs, just as it deletes no runs', async (t) => {
+test('with a clock that is ahead, no versions of notebooks without runs are deleted, and no runs', async (t) => {
   const { store, clockOf } = await open(t);
   const at = new Date(NOW).toISOString();
   const version = { updatedAt: at, title: null, cellCount: 0, replacedAt: at, bytes: 2 };
@@ -103,7 +103,7 @@ test('a clock that is ahead deletes no versions of notebooks without runs, just 
   assert.equal(await clockOf(ahead).check(ahead), false);
 });
 
-test('a clock that is ahead is trusted once the server has run for two days with it, and pauses do not count', async (t) => {
+test('a clock that is ahead is trusted after the server has run with it for two days, without pauses', async (t) => {
   const { store, clockOf } = await open(t);
   assert.equal(await clockOf(NOW).check(NOW), true);
   await addRun(store);

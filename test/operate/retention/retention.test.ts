@@ -81,7 +81,7 @@ async function open(
   return { store, removals, runs, audit, begin, finish, shown, sweepAfter };
 }
 
-test('runs are deleted some days after their submission once they have ended, in every workspace, and others stay', async (t) => {
+test('ended runs are deleted some days after their submission, in every workspace, and other runs stay', async (t) => {
   const { store, removals, runs, begin, finish, sweepAfter } = await open(t, { keepRunsDays: 7 });
   const going = begin(WORKSPACES[0]!);
   for (const workspaceId of WORKSPACES)
@@ -126,7 +126,7 @@ test('an earlier version of a notebook is deleted some days after the change tha
   assert.equal([...store.listKeys(notebookVersionContents, workspaceId, [], 1000)].length, 1);
 });
 
-test('a version that was current until lately stays, however long ago it began', async (t) => {
+test('a version that was current until recently stays, even if it began long ago', async (t) => {
   const { store, sweepAfter } = await open(t, { keepVersionsDays: 7 });
   const notebooks = new SavedNotebooks(
     store,
@@ -149,7 +149,7 @@ test('a version that was current until lately stays, however long ago it began',
   assert.equal(notebooks.versions(workspaceId, document.id).length, 1);
 });
 
-test('outputs of runs are deleted separately: the record of the run says so, has another entity tag, and is not examined again', async (t) => {
+test('after outputs of a run are deleted, the record of the run names the deletion, has another entity tag, and is not examined again', async (t) => {
   const { store, removals, runs, begin, finish, shown, sweepAfter } = await open(t, { keepOutputsDays: 7 });
   const [workspaceId] = WORKSPACES;
   const old = Array.from({ length: 30 }, () => finish(workspaceId!, begin(workspaceId!), 2));
@@ -200,7 +200,7 @@ test('nothing is deleted because of its age unless a setting demands it', async 
 const SESSIONS = ['nb_1a', 'nb_1b', 'nb_2a', 'nb_2b'] as SessionId[];
 const ownsFirst = (_workspaceId: string, sessionId?: string) => sessionId?.endsWith('a') === true;
 
-test('old runs of notebooks at home in another worker are left to that worker', async (t) => {
+test('old runs of notebooks are deleted only by the worker that is the home of the notebook', async (t) => {
   const { store, runs, begin, finish, sweepAfter } = await open(t, { keepRunsDays: 7 }, ownsFirst);
   const [workspaceId] = WORKSPACES;
   const made = Array.from({ length: 90 }, (_, n) => {
@@ -213,7 +213,7 @@ test('old runs of notebooks at home in another worker are left to that worker', 
     assert.equal(runs.reader.exists(workspaceId!, runId), session.endsWith('b'), session);
 });
 
-test('each worker notes how far it has deleted outputs, so no worker deletes or skips outputs of another', async (t) => {
+test('each worker stores its own progress in deleting outputs, so no worker deletes or skips outputs of another worker', async (t) => {
   const settings = { keepOutputsDays: 7 };
   const first = await open(t, settings, ownsFirst);
   const [workspaceId] = WORKSPACES;
