@@ -4,6 +4,7 @@ import { open, type RootDatabase } from 'lmdb';
 import { invariant } from '#src/base/errors/invariant.ts';
 import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts';
 import { loadCloseOnExec } from '#src/base/os/descriptors.ts';
+import { CURRENT_FORMAT, type StoreFormat } from '#storage/migrations.ts';
 import { defineRecord } from './codec.ts';
 import { OpeningGate } from './disk/opening-gate.ts';
 import {
@@ -16,10 +17,21 @@ import {
 } from './disk/store-folder.ts';
 import { type StoreKey, SYSTEM } from './keys.ts';
 import { convert, type MigrationProgress, migrationCursor } from './migrations/conversion.ts';
-import { CURRENT_FORMAT, type StoreFormat } from './migrations.ts';
 import { Store } from './store.ts';
 
-const formatRecord = defineRecord<{ readonly version: number }>('format', 1);
+interface FormatRecord {
+  readonly version: number;
+  readonly isUnreleased?: true;
+}
+
+/**
+ * Builds before 1.0.0 had formats of their own, from 1 to 7, and wrote version 1 of this record. So none of these formats is
+ * taken for the format of a release.
+ */
+const formatRecord = defineRecord<FormatRecord>('format', 2, (value) => ({
+  version: Number(Object(value).version),
+  isUnreleased: true,
+}));
 
 /** Address space for the file. No memory or disk space is taken before it is used. */
 const MAP_SIZE_BYTES = 256 * 1024 ** 3;
@@ -27,12 +39,16 @@ const MAP_SIZE_BYTES = 256 * 1024 ** 3;
 const NEWER_RELEASE =
   'Start the newer release again, or restore the backup that was made before it was started (troupe restore).';
 
+/** The advice for stores and backups of builds before 1.0.0. */
+export const EXPORT_NOTEBOOKS =
+  'Export the notebooks with the build that wrote it (troupe notebooks export), and import them into a new data directory (troupe notebooks import).';
+
 /** Enough for tools and 64 workers, each of which may read a range or make a backup while it also reads other records. */
 const MAX_READERS = 256;
 
 /**
  * Opens the LMDB environment at `path`. Rejects with `OperatorError` when it cannot be used: it is damaged, a newer
- * release has written it, or the system refuses. An older format is converted, with a call of `onProgress` every few
+ * release or a build before 1.0.0 has written it, or the system refuses. An older format is converted, with a call of `onProgress` every few
  * seconds; an interrupted conversion resumes after its last commit. `prepare` runs before anything is written.
  */
 export async function openStore(
@@ -238,10 +254,23 @@ function requireKnownFormat(
   return found;
 }
 
-/** Returns the format of a store; undefined when it is empty. Throws `OperatorError` when it cannot be read. */
+/**
+ * Returns the format of a store; undefined when it is empty. Throws `OperatorError` when it cannot be read, or when a build
+ * before 1.0.0 has written the store.
+ */
 export function formatOf(store: Pick<Store, 'get'>, path: string): number | undefined {
+  const found = readFormat(store, path);
+  if (found?.isUnreleased === true)
+    throw new OperatorError(
+      `The store at ${path} was written by a build before 1.0.0 (format ${found.version} of those builds), which this release does not read.`,
+      EXPORT_NOTEBOOKS,
+    );
+  return found?.version;
+}
+
+function readFormat(store: Pick<Store, 'get'>, path: string): FormatRecord | undefined {
   try {
-    return store.get(formatRecord, SYSTEM)?.version;
+    return store.get(formatRecord, SYSTEM);
   } catch (error) {
     throw new OperatorError(
       `The store at ${path} is damaged: its format cannot be read.`,

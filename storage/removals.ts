@@ -18,10 +18,10 @@ import type { Transaction } from './transaction.ts';
  * Takes the place of a home where a removal concerns the workspace itself. No notebook or
  * conversation has this id.
  */
-export const WORKSPACE_ITSELF = '*';
+const WORKSPACE_ITSELF = '*';
 
 /** A thing being removed. Key: SYSTEM, workspace id, notebook or conversation id (or `WORKSPACE_ITSELF`), kind, id. */
-export const removalRecords = defineMark('removal');
+const removalRecords = defineMark('removal');
 
 /** A thing to remove: its kind, its key, and the notebook or conversation to which it belongs; undefined means the workspace. */
 export interface Removal {

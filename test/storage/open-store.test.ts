@@ -9,12 +9,14 @@ import {
   convert,
   type MigrationProgress,
   migrationCursor,
+  type Pass,
   passOver,
 } from '#storage/migrations/conversion.ts';
 import { CURRENT_FORMAT, type StoreFormat } from '#storage/migrations.ts';
-import { openReadOnlyStore, openStore } from '#storage/open-store.ts';
+import { openReadOnlyStore, openSharedStore, openStore, openStoreReader } from '#storage/open-store.ts';
 import type { Store } from '#storage/store.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
+import { writeUnreleased } from '#test/support/store/unreleased-store.ts';
 
 const pets = defineRecord<string>('pet', 1);
 
@@ -36,13 +38,10 @@ test('a store of a server that only reads takes no write, and an older one is no
   assert.equal(store.get(pets, 'ws_1', 'p1'), 'cat');
   await store[Symbol.asyncDispose]();
 
-  const old = stores(t);
-  const version = CURRENT_FORMAT.version - 1;
-  await old.as({ version, migrations: [] }, (before) =>
-    before.write((tx) => tx.put(pets, 'cat', 'ws_1', 'p1')),
-  );
+  process.env.NEXT_FORMAT = '1';
+  t.after(() => delete process.env.NEXT_FORMAT);
   await assert.rejects(
-    openReadOnlyStore(old.path),
+    openReadOnlyStore(path),
     /A server that only reads does not convert the store\. Convert it with troupe migrate/,
   );
 });
@@ -101,6 +100,73 @@ test('a step that was interrupted between two commits continues after the last o
   assert.deepEqual([told[0]?.done, told[0]?.total], [PETS - ran.length, PETS]);
   assert.deepEqual([told.at(-1)?.done, told.at(-1)?.total, told.at(-1)?.leftS], [PETS, PETS, 0]);
   assert.equal(store.get(migrationCursor, SYSTEM), undefined);
+});
+
+test('a release with other passes begins an interrupted conversion again, from the first of its passes', async (t) => {
+  const { path, as } = stores(t);
+  await as({ version: 1, migrations: [] }, (store) =>
+    store.write((tx) => {
+      for (const id of ['p1', 'p2']) tx.put(pets, 'cat', 'ws_1', id);
+    }),
+  );
+  const isEnding: Pass<unknown> = {
+    ...passOver(pets, 'ws_1', [], () => {}),
+    end() {
+      throw new Error('the power went');
+    },
+  };
+  const cutShort = () => [
+    passOver(pets, 'ws_1', ['p1'], () => {}),
+    passOver(pets, 'ws_1', [], () => {}),
+    isEnding,
+  ];
+  await assert.rejects(
+    openStore(path, assert.fail, { version: 2, migrations: [cutShort] }),
+    /the power went/,
+  );
+  const { format, ran } = recordingFormat(2);
+  await as(format, () => undefined);
+  assert.deepEqual(ran, [1, 1]);
+});
+
+test('large records are converted in commits of a bounded size', async (t) => {
+  const commitsFor = async (bytes: number) => {
+    const { path, as } = stores(t);
+    await as({ version: 1, migrations: [] }, (store) =>
+      store.write((tx) => {
+        for (const id of ['p1', 'p2', 'p3', 'p4']) tx.put(pets, 'x'.repeat(bytes), 'ws_1', id);
+      }),
+    );
+    const store = await openStore(path, assert.fail, { version: 1, migrations: [] });
+    t.after(() => store[Symbol.asyncDispose]());
+    let commits = 0;
+    store.onFlushed(() => commits++);
+    const migration = () => [
+      passOver(pets, 'ws_1', [], (tx, value, ids) => tx.put(pets, `${value}!`, 'ws_1', ...ids)),
+    ];
+    await convert({ store, from: 1, migration, onProgress() {} });
+    return commits;
+  };
+  assert.deepEqual([await commitsFor(1), await commitsFor(5 * 1024 * 1024)], [1, 4]);
+});
+
+test('a store of a build before 1.0.0 is refused with one line by every opening, whatever the number of its format', async (t) => {
+  for (let version = 0; version <= 8; version++) {
+    const path = temporaryDirectory(t);
+    await writeUnreleased(path, version);
+    const refusal = {
+      name: 'OperatorError',
+      message: `The store at ${path} was written by a build before 1.0.0 (format ${version} of those builds), which this release does not read. Export the notebooks with the build that wrote it (troupe notebooks export), and import them into a new data directory (troupe notebooks import).`,
+    };
+    await assert.rejects(openStore(path, assert.fail), refusal);
+    await assert.rejects(openStore(path, assert.fail, { version: 8, migrations: [] }), refusal);
+    await assert.rejects(openReadOnlyStore(path), refusal);
+    await assert.rejects(openStoreReader(path), refusal);
+    await assert.rejects(
+      openSharedStore(path, assert.fail, async () => undefined),
+      refusal,
+    );
+  }
 });
 
 test('a store that a newer release has partly converted is refused', async (t) => {

@@ -1,17 +1,21 @@
 /**
- * Starts a server on an old store and kills it while it converts the store. Repeats that until one
- * start is not killed.
+ * Starts servers of the next release on a store of the present one, and kills each while it converts the store. The last
+ * server is not killed.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { type LogLine, pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
-import { checkConvertedStore, placeOfConversion, writeOldStore } from './old-store.ts';
+import {
+  asNextRelease,
+  checkConvertedStore,
+  NEXT_RELEASE,
+  placeOfConversion,
+  writeRuns,
+} from './many-runs.ts';
 
-const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url));
 const LOOK_EVERY_MS = 20;
 const CONVERTS = 'the store is being converted to the format of this release';
 
@@ -19,7 +23,6 @@ export interface KilledUpgradeOptions {
   readonly dataDir: string;
   readonly runs: number;
   readonly kills: number;
-  readonly env?: Readonly<Record<string, string>>;
   readonly say?: (line: string) => void;
 }
 
@@ -30,8 +33,9 @@ export async function killedUpgrade(options: KilledUpgradeOptions): Promise<read
   const { dataDir, runs, kills, say = () => {} } = options;
   const s = (since: number) => ((performance.now() - since) / 1000).toFixed(1);
   let since = performance.now();
-  await writeOldStore(dataDir, runs);
+  await writeRuns(dataDir, runs);
   say(`${runs} runs written in ${s(since)} s`);
+  using _next = asNextRelease();
   since = performance.now();
   let before = await placeOfConversion(dataDir);
   for (let kill = 1; kill <= kills; kill++) {
@@ -63,10 +67,10 @@ interface Converting {
   kill(): Promise<void>;
 }
 
-function startConverting({ dataDir, env }: KilledUpgradeOptions): Converting {
+function startConverting({ dataDir }: KilledUpgradeOptions): Converting {
   const { PATH = '', HOME = '' } = process.env;
-  const settings = { ...SETTINGS, ...pythonOfTests(), TROUPE_DATA_DIR: dataDir, ...env };
-  const child = spawn(process.execPath, [MAIN], {
+  const settings = { ...SETTINGS, ...pythonOfTests(), ...NEXT_RELEASE.env, TROUPE_DATA_DIR: dataDir };
+  const child = spawn(process.execPath, NEXT_RELEASE.command, {
     cwd: dataDir,
     env: { PATH, HOME, ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,6 +1,5 @@
 /**
- * `npm run upgrade`: converts a large store of the first format, and kills the conversion several
- * times.
+ * `npm run upgrade`: has an invented next release convert a large store, and kills the conversion several times.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +7,7 @@ import { join } from 'node:path';
 import { scriptOptions } from '#test/support/script-options.ts';
 import { killedUpgrade } from './killed-upgrade.ts';
 
-const USAGE = `Has a server convert a large store of the first format, kills it (kill -9) meanwhile, and checks that it finishes.
+const USAGE = `Has an invented next release convert a large store, kills it (kill -9) meanwhile, and checks that it finishes.
 
 Usage: npm run upgrade -- [options]
 

@@ -1,4 +1,4 @@
-// tier: whole, because it installs and starts an older build
+// tier: whole, because it starts servers and converts stores
 /** `troupe migrate`: a conversion is rehearsed on a copy, or made without serving, and newer stores are refused. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -10,46 +10,64 @@ import { troupe } from '#test/faces/cli/captured-terminal.ts';
 import { startServerProcess } from '#test/support/child-server.ts';
 import { pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
-import { checkConvertedStore, placeOfConversion, setFormat, writeOldStore } from './old-store.ts';
+import { writeUnreleased } from '#test/support/store/unreleased-store.ts';
+import {
+  asNextRelease,
+  checkConvertedStore,
+  NEXT_RELEASE,
+  placeOfConversion,
+  writeRuns,
+} from './many-runs.ts';
 
 test('a rehearsal converts a copy, reports its duration, and leaves the store unchanged', async (t) => {
   const dataDir = temporaryDirectory(t);
   const env = { TROUPE_DATA_DIR: dataDir };
-  await writeOldStore(dataDir, 500);
+  await writeRuns(dataDir, 500);
+  const { version } = CURRENT_FORMAT;
+  using _next = asNextRelease();
   const { exitCode, out, err } = await troupe(['migrate', '--check', '--json'], { env });
   assert.equal(exitCode, 0, err);
   const found = JSON.parse(out) as Migrated & { readonly copyMs: number };
-  assert.deepEqual([found.from, found.to, found.damage], [1, CURRENT_FORMAT.version, []]);
-  assert.ok(found.ms > 0 && found.copyMs > 0 && found.records > 2000);
+  assert.deepEqual([found.from, found.to, found.damage], [version, version + 1, []]);
+  assert.ok(found.ms > 0 && found.copyMs > 0 && found.records > 500);
   assert.ok(!existsSync(join(dataDir, 'rehearsal')));
-  assert.equal((await placeOfConversion(dataDir)).format, 1);
+  assert.equal((await placeOfConversion(dataDir)).format, version);
 
   const converted = await troupe(['migrate'], { env });
-  assert.match(
-    converted.out,
-    new RegExp(`: format 1 to ${CURRENT_FORMAT.version} in [\\d.]+ s, \\d+ records, all sound\n$`),
-  );
+  const steps = `format ${version} to ${version + 1}`;
+  assert.match(converted.out, new RegExp(`: ${steps} in [\\d.]+ s, \\d+ records, all sound\n$`));
   assert.match(
     converted.err,
-    /^The store is being converted from format 1 to 2: 0 of \d+ records \(0 %\)\.\n/,
+    new RegExp(`^The store is being converted from ${steps}: 0 of \\d+ records \\(0 %\\)\\.\n`),
   );
   await checkConvertedStore(dataDir, 500);
 });
 
 test('a server refuses the store of a newer release, names that release and gives advice', async (t) => {
   const dataDir = temporaryDirectory(t);
-  await writeOldStore(dataDir, 1);
-  const newer = CURRENT_FORMAT.version + 1;
-  await setFormat(dataDir, newer);
+  const settings = { ...SETTINGS, ...pythonOfTests() };
+  const { version } = CURRENT_FORMAT;
+  const newer = await startServerProcess(dataDir, { ...settings, ...NEXT_RELEASE.env }, NEXT_RELEASE.command);
+  await newer.end('SIGTERM');
   for (const workers of ['1', '2'])
     await assert.rejects(
-      startServerProcess(dataDir, { ...SETTINGS, ...pythonOfTests(), TROUPE_WORKERS: workers }),
+      startServerProcess(dataDir, { ...settings, TROUPE_WORKERS: workers }),
       new RegExp(
-        `has format ${newer}; this release reads up to ${CURRENT_FORMAT.version}\\. Start the newer release again, or restore the backup`,
+        `has format ${version + 1}; this release reads up to ${version}\\. Start the newer release again, or restore the backup`,
       ),
     );
   const backup = await troupe(['backup', join(temporaryDirectory(t), 'b')], {
     env: { TROUPE_DATA_DIR: dataDir },
   });
-  assert.match(backup.err, new RegExp(`has format ${newer}`));
+  assert.match(backup.err, new RegExp(`has format ${version + 1}`));
+});
+
+test('a server refuses the store of a build before 1.0.0, and says how its notebooks move', async (t) => {
+  const dataDir = temporaryDirectory(t);
+  await writeUnreleased(join(dataDir, 'store'), 1);
+  for (const workers of ['1', '2'])
+    await assert.rejects(
+      startServerProcess(dataDir, { ...SETTINGS, ...pythonOfTests(), TROUPE_WORKERS: workers }),
+      /was written by a build before 1\.0\.0 \(format 1 of those builds\).* \(troupe notebooks export\), and import them/,
+    );
 });

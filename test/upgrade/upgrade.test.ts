@@ -1,5 +1,5 @@
-// tier: whole, because it installs and starts an older build
-/** Large stores of an older format: the conversion survives kills, and the service manager waits for it. */
+// tier: whole, because it kills servers
+/** Large stores that the next release converts: the conversion survives kills, and the service manager waits for it. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { startServerProcess } from '#test/support/child-server.ts';
@@ -8,7 +8,7 @@ import { pythonOfTests, SETTINGS } from '#test/support/server-fixture.ts';
 import { receiveNotices } from '#test/support/stand-ins/notify-receiver.ts';
 import { temporaryDirectory } from '#test/support/store/temporary-store.ts';
 import { killedUpgrade } from './killed-upgrade.ts';
-import { writeOldStore } from './old-store.ts';
+import { NEXT_RELEASE, writeRuns } from './many-runs.ts';
 
 test('a conversion that is killed repeatedly finishes, resumes after its last commit, and reports its progress', async (t) => {
   const lines = await killedUpgrade({ dataDir: temporaryDirectory(t), runs: 20_000, kills: 4 });
@@ -23,14 +23,14 @@ test('a conversion that is killed repeatedly finishes, resumes after its last co
 for (const workers of ['1', '2'])
   test(`the service manager waits as long as a conversion takes, with TROUPE_WORKERS=${workers}`, async (t) => {
     const dataDir = temporaryDirectory(t);
-    await writeOldStore(dataDir, 100);
+    await writeRuns(dataDir, 100);
     const { path, notices } = await receiveNotices(t);
-    const server = await startServerProcess(dataDir, {
-      ...SETTINGS,
-      ...pythonOfTests(),
-      TROUPE_WORKERS: workers,
-      NOTIFY_SOCKET: path,
-    });
+    const settings = { ...SETTINGS, ...pythonOfTests(), TROUPE_WORKERS: workers, NOTIFY_SOCKET: path };
+    const server = await startServerProcess(
+      dataDir,
+      { ...settings, ...NEXT_RELEASE.env },
+      NEXT_RELEASE.command,
+    );
     t.after(() => server.end('SIGKILL'));
     await eventually('READY is sent', () => notices.some(({ READY }) => READY === '1'));
     const [first] = notices;

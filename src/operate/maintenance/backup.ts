@@ -89,7 +89,7 @@ async function fill(draft: string, options: BackupOptions): Promise<Manifest> {
   await flush(file);
   const manifest: Manifest = {
     kind: 'troupe-backup',
-    version: 1,
+    version: 2,
     createdAt: new Date().toISOString(),
     release: VERSION,
     store: { format: formatOf(copy, store) ?? 0, ...(await checksumOfCopy(file)) },

@@ -2,12 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError, systemFailure } from '#src/base/errors/operator-error.ts';
+import { EXPORT_NOTEBOOKS } from '#storage/open-store.ts';
 import { type CopiedFile, type CopiedLink, checksumOfCopy, isSameFile } from './file-copy.ts';
 import type { Lineage } from './lineage.ts';
 
 export interface Manifest {
   readonly kind: 'troupe-backup';
-  readonly version: 1;
+  /** Builds before 1.0.0 wrote version 1. */
+  readonly version: 2;
   readonly createdAt: string;
   /** The release that made it. */
   readonly release: string;
@@ -29,8 +31,8 @@ export interface Manifest {
 export const MANIFEST_FILE = 'manifest.json';
 
 /**
- * Returns the manifest of the backup in `directory`. Throws `OperatorError` when there is no manifest, or the manifest is of a
- * newer release.
+ * Returns the manifest of the backup in `directory`. Throws `OperatorError` when there is no manifest, or when a newer release
+ * or a build before 1.0.0 made the backup.
  */
 export function readManifest(directory: string): Manifest {
   const path = join(directory, MANIFEST_FILE);
@@ -41,6 +43,12 @@ export function readManifest(directory: string): Manifest {
     if (!(error instanceof SyntaxError))
       throw systemFailure(`The backup ${directory} has no readable manifest`, error);
   }
+  const { kind, version } = { ...emptyManifest, ...Object(content) };
+  if (kind === 'troupe-backup' && version === 1)
+    throw new OperatorError(
+      `The backup ${directory} was made by a build before 1.0.0, which this release does not read.`,
+      EXPORT_NOTEBOOKS,
+    );
   if (!isManifest(content))
     throw new OperatorError(
       `${directory} is not a complete backup of this release.`,
@@ -51,7 +59,7 @@ export function readManifest(directory: string): Manifest {
 
 function isManifest(content: unknown): content is Manifest {
   const { kind, version, files, links, keyIds, folders } = { ...emptyManifest, ...Object(content) };
-  return kind === 'troupe-backup' && version === 1 && [files, links, keyIds, folders].every(Array.isArray);
+  return kind === 'troupe-backup' && version === 2 && [files, links, keyIds, folders].every(Array.isArray);
 }
 
 const emptyManifest = { kind: '', version: 0, files: null, links: null, keyIds: null, folders: null };

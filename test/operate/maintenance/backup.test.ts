@@ -244,6 +244,20 @@ test('a backup follows no link out of the files of a workspace, and restores lin
   assert.equal(lstatSync(join(other, 'workspaces', 'ws_1', 'files', 'link')).isSymbolicLink(), true);
 });
 
+test('a backup of a build before 1.0.0 is refused, and the error says how its notebooks move', async (t) => {
+  const dataDir = await filledDirectory(t);
+  const from = join(dataDir, '..', 'backup');
+  await backUp({ dataDir, to: from });
+  writeFileSync(join(from, 'manifest.json'), JSON.stringify({ ...readManifest(from), version: 1 }));
+  const other = join(dataDir, '..', 'other');
+  const refusal = {
+    message: `The backup ${from} was made by a build before 1.0.0, which this release does not read. Export the notebooks with the build that wrote it (troupe notebooks export), and import them into a new data directory (troupe notebooks import).`,
+  };
+  await assert.rejects(restore({ from, dataDir: other }), refusal);
+  await assert.rejects(verify(from), refusal);
+  assert.ok(!existsSync(other));
+});
+
 test('a manifest that names files elsewhere is refused', async (t) => {
   const dataDir = await filledDirectory(t);
   const to = join(dataDir, '..', 'backup');
