@@ -10,7 +10,7 @@ from marimo._ast.cell import CellConfig
 from marimo._ast.compiler import compile_cell
 from marimo._runtime.dataflow.graph import DirectedGraph
 
-from kernel import judge
+from kernel import compiling, judge
 
 CELLS = {"a": "x = 1", "b": "y = x", "c": "z = y"}
 EDITS = ({"a": "x = z"}, {"b": "x = 2"}, {"c": "x = ("}, {"d": "y = 3"}, {})
@@ -70,6 +70,25 @@ class Judging(unittest.TestCase):
                 self.assertEqual(found, [judged_anew(graph, codes) for codes in EDITS], order)
                 graph.topology._changed = followed._changed  # the graph of another question had followed the notebook meanwhile
                 judge._imagined = followed
+
+    def test_a_run_of_the_same_code_gets_a_cell_of_its_own(self):
+        graph, codes = graph_of(CELLS), {"a": "import os", "b": "y = ("}
+        judge.judge(graph, codes, ["a"])
+        first, again = (compiling.compile_cell("import os", cell_id="a") for _ in range(2))
+        self.assertIs(first.mod, again.mod)
+        first.set_run_result_status("success")
+        first.configure({"disabled": True})
+        first.import_workspace.imported_defs.add("os")
+        state = (again.run_result_status, again.config.disabled, again.import_workspace.imported_defs)
+        self.assertEqual(state, (None, False, set()))
+        self.assertTrue(again.import_workspace.is_import_block)
+        with self.assertRaises(SyntaxError):
+            compiling.compile_cell("y = (", cell_id="b")
+        others = (("import re", {}), ("import os", {"carried_imports": list(again.imports)}), ("import os", {"cell_id": "z"}))
+        for code, more in others:
+            self.assertIsNot(compiling.compile_cell(code, **{"cell_id": "a", **more}).mod, first.mod)
+        judge.judge(graph, {}, ["a"])
+        self.assertIsNot(compiling.compile_cell("import os", cell_id="a").mod, first.mod)
 
     def test_cells_of_the_notebook_keep_their_state(self):
         graph = graph_of(CELLS)

@@ -56,6 +56,13 @@ formatting.is_callable_method = repr_formatters.is_callable_method = methods.is_
 print(mine == [*map(show, values)], mine[-2][0])"""
         self.assertEqual(kernel.scratchpad(code).printed, "True text/html\n")
 
+    def test_sql_is_found_wherever_it_is_in_code(self):
+        kernel = host.open({})
+        codes = ["db.execute('a')", "x = [mo.sql(f'b')]", "mo.\uff53ql('c')", "x = 'query'"]
+        found = "[compile_cell(code, cell_id='c').sqls for code in codes]"
+        code = f"from marimo._ast.compiler import compile_cell\ncodes = {codes}\n" + evaluated(found)
+        self.assertEqual(kernel.scratchpad(code).printed, "[['a'], ['b'], ['c'], []]\n")
+
     def test_a_database_is_still_found(self):
         kernel = host.open({})
         engines = "[n for n, _ in h.get_engines_from_variables([('a', 1), ('b', sqlite3.connect(':memory:'))])]"

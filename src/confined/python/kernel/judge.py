@@ -1,22 +1,11 @@
 """Finds the structural errors that a notebook would have with other code, before anything changes or runs."""
 
-import copy
-
 import msgspec
-from marimo._ast.cell import CellConfig, CellOutput, CellStaleState, RunResultStatus, RuntimeState
 from marimo._lint.validate_graph import check_for_errors
 from marimo._runtime.dataflow import DirectedGraph
 from marimo._runtime.dataflow.topology import MutableGraphTopology
 
-from kernel.compiling import compile_cell
-
-STATES = {
-    "config": CellConfig,
-    "_status": RuntimeState,
-    "_run_result_status": RunResultStatus,
-    "_stale": CellStaleState,
-    "_output": CellOutput,
-}
+from kernel.compiling import as_never_run, compile_for_question, forget_compiled
 
 
 class Imagined:
@@ -42,6 +31,7 @@ class Imagined:
             self.__init__()
             self._followed, self._changed = graph, dict.fromkeys(graph.cells)
             graph.topology._changed = self._changed
+        forget_compiled()
         wanted = {}
         for cell_id in [*self._changed, *self._overridden, *codes]:
             present, imagined = graph.cells.get(cell_id), self.graph.cells.get(cell_id)
@@ -79,14 +69,10 @@ def _imagine(cell_id, code, graph):
     present = graph.cells.get(cell_id)
     if present is None or present.code != code:
         try:
-            return compile_cell(code, cell_id=cell_id)
+            return compile_for_question(code, cell_id)
         except SyntaxError:
             return None
-    # Registering a cell may change its state, and the kernel's own cells must stay unchanged.
-    imagined = copy.copy(present)
-    for name, state in STATES.items():
-        object.__setattr__(imagined, name, state())
-    return imagined
+    return as_never_run(present)  # registering a cell may change its state, and the kernel's own cells must stay unchanged
 
 
 _imagined = Imagined()

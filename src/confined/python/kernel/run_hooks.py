@@ -8,6 +8,7 @@
 - To close the figures of matplotlib, marimo compiles and runs a line of code; mostly there is no figure.
 - To find a cell that only defines a function or a class, marimo parses the code. Most code contains neither `def` nor
   `class`.
+- To find SQL, marimo parses the code after each run. Most code contains neither `sql` nor `execute`.
 - Before a cell runs, the registry of things to dispose of is asked for each of its dependents; nearly all have
   nothing.
 """
@@ -46,6 +47,7 @@ def install():
     hooks = hooks_post_execution.POST_EXECUTION_HOOKS
     hooks[hooks.index(reset)] = _if_there_are_figures(reset)
     CellImpl.toplevel_variable = property(_unless_nothing_is_defined(CellImpl.toplevel_variable.fget))
+    CellImpl._get_sqls = _unless_no_sql(CellImpl._get_sqls)
     CellLifecycleRegistry.dispose = _unless_empty(CellLifecycleRegistry.dispose)
 
 
@@ -93,3 +95,13 @@ def _if_there_are_figures(reset):
 
 def _unless_nothing_is_defined(find_variable):
     return lambda cell: find_variable(cell) if "def" in cell.code or "class" in cell.code else None
+
+
+def _unless_no_sql(find_sqls):
+    def find_sqls_if_any(cell, raw=False):
+        # Python reads letters such as a full-width s as ASCII ones, but only in code with other than ASCII characters.
+        if cell.code.isascii() and "sql" not in cell.code and "execute" not in cell.code:
+            return []
+        return find_sqls(cell, raw=raw)
+
+    return find_sqls_if_any
