@@ -57,6 +57,7 @@ const NAMES: Readonly<Record<string, string>> = {
 const MAX_WAIT_MS = 1000;
 const POLL_MS = 1;
 const STEP_MS = 0.05;
+const PRINT_MS = 0.01;
 const BEGIN_MS = 0.5;
 const OPEN_MS = 20;
 const INTERRUPTION = {
@@ -272,12 +273,14 @@ export class ScriptedKernel {
       this.#endCell(run, 'success', { channel: 'output', mimetype: 'text/plain', data: '' });
     } else if (step.do === 'sleep') this.#goOn(run, step.ms);
     else if (step.do === 'print') {
-      run.printed.push(step.text);
-      noteExecution(this.#world, step.text, this.#life);
+      if (step.text !== '') {
+        run.printed.push(step.text);
+        noteExecution(this.#world, step.text, this.#life);
+      }
       this.#sayCell(run, cellId, {
         console: stamped(this.#world, { channel: 'stdout', mimetype: 'text/plain', data: `${step.text}\n` }),
       });
-      this.#goOn(run, STEP_MS);
+      this.#goOn(run, PRINT_MS);
     } else if (step.do === 'exit') {
       noteExit(this.#world, run.printed);
       this.#ends.exit(7);

@@ -28,6 +28,8 @@ const FORK_MS = 30;
 const CONNECT_MS = 3;
 const RETRY_MS = 1;
 const REPORT_MS = 5;
+/** The time between a frame and the handler that has waited for it. */
+const HANDLER_MS = 0.01;
 const FIRST_PID = 100;
 /** A part of each command that runs cells. */
 const WORK = '"execute-cells"';
@@ -167,8 +169,15 @@ class Child implements FarEnd {
   signal(signal: number): void {
     if (this.#isOver) return;
     this.#world.trace.add('signal', `${signal} reaches ${this.life.name}`);
-    if (signal === constants.signals.SIGINT) this.#kernel?.interrupt();
+    if (signal === constants.signals.SIGINT) this.#interrupt();
     else this.#die(0, signal);
+  }
+
+  /** The handler of a kernel first waits until the frames that were sent before the signal are read (`_wait_for_reader`). */
+  #interrupt(): void {
+    const unreadMs = (this.#socket?.readAtMs ?? 0) - this.#world.nowMs;
+    if (unreadMs < 0) this.#kernel?.interrupt();
+    else this.#after(unreadMs + HANDLER_MS, () => this.#kernel?.interrupt());
   }
 
   /** A kernel gets no work after the order to kill it. */

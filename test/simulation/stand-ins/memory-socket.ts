@@ -1,6 +1,7 @@
 /**
  * The server's end of a unix socket in memory, in the interface of `net.Socket` as far as `KernelDoor`, `KernelSocket` and `FrameSender`
- * use it. Bytes arrive in order, each after a drawn time. A side that does not read fills the buffer of the other one.
+ * use it. Bytes arrive in order, each write after a drawn time. The server reads what has come by then as one piece, or cut somewhere, and
+ * the end of the connection may follow the last piece at once. A side that does not read fills the buffer of the other one.
  */
 import { EventEmitter } from 'node:events';
 import { type Life, world } from '../world/world.ts';
@@ -20,6 +21,10 @@ const TO_KERNEL_MS = 0.3;
 /** The longest delay of a kernel, or a machine, that has much to do. */
 const SLOW_MS = 15;
 const CLOSE_MS = 0.05;
+/** The most that an event loop with other work takes until it reads what has come. */
+const BUSY_MS = 6;
+/** The share of pieces that a reader gets in two parts. */
+const CUT = 0.05;
 
 export class MemorySocket extends EventEmitter {
   writable = true;
@@ -29,7 +34,11 @@ export class MemorySocket extends EventEmitter {
   readonly #world = world();
   readonly #life: Life;
   readonly #far: FarEnd;
-  /** Pieces that have arrived and were not read: bytes, or the end of the connection. */
+  /** Bytes that have come to this machine, for the next look of the event loop. */
+  readonly #come: Buffer[] = [];
+  #hasEnded = false;
+  #looks = false;
+  /** Pieces for the reader that it has not taken: bytes, or the end of the connection. */
   readonly #arrived: (Buffer | 'end')[] = [];
   readonly #unsent: { readonly bytes: Buffer; readonly written: (() => void) | undefined }[] = [];
   #inBuffer = 0;
@@ -47,6 +56,11 @@ export class MemorySocket extends EventEmitter {
     this.on('newListener', (name) => {
       if (name === 'data' && this.#flows === undefined) this.resume(); // as a stream does
     });
+  }
+
+  /** When the far end has read everything that the system has taken for it. */
+  get readAtMs(): number {
+    return this.#farAtMs;
   }
 
   cork(): void {}
@@ -107,11 +121,12 @@ export class MemorySocket extends EventEmitter {
     }
   }
 
+  /** As with a real socket, the reader learns of the end after everything that this turn of the event loop has for `setImmediate`. */
   #close(): void {
     if (this.destroyed) return;
     this.destroyed = true;
     this.writable = false;
-    this.emit('close');
+    this.#world.immediately(() => this.emit('close'));
   }
 
   /** The far end sends bytes, or closes the connection. */
@@ -122,12 +137,38 @@ export class MemorySocket extends EventEmitter {
     const mostMs = ofKernels.is(nature.slowKernel) ? SLOW_MS : nature.kernelMs;
     this.#nearAtMs = Math.max(this.#nearAtMs, nowMs + ofKernels.next() * mostMs);
     this.#later(this.#nearAtMs, () => {
-      if (this.destroyed) return;
-      // A reader that pauses learns of an end when nothing else is unread, as with a real socket.
-      if (what === 'end' && this.#arrived.length === 0) return this.#close();
-      this.#arrived.push(what);
-      this.#flow();
+      if (what === 'end') this.#hasEnded = true;
+      else this.#come.push(what);
+      if (!this.#looks) this.#lookAfter(ofKernels.is(nature.busyLoop) ? ofKernels.next() * BUSY_MS : 0);
     });
+  }
+
+  #lookAfter(delayMs: number): void {
+    this.#looks = true;
+    this.#later(this.#world.nowMs + delayMs, () => {
+      this.#looks = false;
+      this.#look();
+    });
+  }
+
+  /** Reads everything that has come, as one piece or its first part, and the end if nothing is left before it. */
+  #look(): void {
+    if (this.destroyed) return;
+    const bytes = Buffer.concat(this.#come.splice(0));
+    const { ofKernels } = this.#world;
+    const cut = bytes.length > 1 && ofKernels.is(CUT) ? 1 + ofKernels.below(bytes.length - 1) : bytes.length;
+    if (cut > 0) this.#arrived.push(bytes.subarray(0, cut));
+    this.#flow();
+    if (cut < bytes.length) {
+      this.#come.push(bytes.subarray(cut));
+      this.#lookAfter(0);
+    } else if (this.#hasEnded) this.#meetEnd();
+  }
+
+  /** A reader that pauses learns of an end when nothing else is unread, as with a real socket. */
+  #meetEnd(): void {
+    if (this.#arrived.length === 0) this.#close();
+    else this.#arrived.push('end');
   }
 
   destroy(): this {

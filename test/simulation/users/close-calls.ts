@@ -1,6 +1,6 @@
 /** Acts of a user about the last moments of code and of kernels: a cancellation that comes late, and code that ends when its kernel is killed. */
 import type { SeededRandom } from '#test/support/random.ts';
-import { deafFor, print, sleep } from '../kernel/cell-code.ts';
+import { deafFor, lastWords, print, sleep } from '../kernel/cell-code.ts';
 import type { World } from '../world/world.ts';
 
 interface CloseCallsOptions {
@@ -38,6 +38,12 @@ export class CloseCalls {
     if (runId === undefined) return;
     await this.#world.sleep(Math.max(0, ms - this.#random.next() * 8));
     await Promise.all([this.#options.cancel(runId), this.#runNext()]);
+  }
+
+  /** Ends the kernel right after many lines, the last one of which must not be lost. */
+  async sayLastWords(): Promise<void> {
+    const token = this.#options.newToken();
+    await this.#options.run(token, lastWords(token));
   }
 
   /** Cancels code that ignores interrupts and ends when its kernel is about to be killed, and has another run taken at once. */

@@ -4,7 +4,7 @@
  */
 
 import type { Ledger } from '../judges/ledger.ts';
-import { DEAF, EXIT, FAIL, HANG, print, sleep } from '../kernel/cell-code.ts';
+import { DEAF, EXIT, FAIL, HANG, lastWords, print, sleep } from '../kernel/cell-code.ts';
 import { type Nature, type World, world } from '../world/world.ts';
 import { type Answer, isAnswer, type Outcome, type SimulatedClient } from './client.ts';
 import { CloseCalls } from './close-calls.ts';
@@ -191,7 +191,8 @@ export class User implements SimulatedUser {
     if (dice < 0.93) return this.#sleepAndWake();
     if (dice < 0.95) return this.#useEnvironments();
     if (dice < 0.965) return this.#race();
-    if (dice < 0.98) return this.#closeCalls.cancelAtEnd();
+    if (dice < 0.978) return this.#closeCalls.cancelAtEnd();
+    if (dice < 0.985) return this.#closeCalls.sayLastWords();
     return this.#close();
   }
 
@@ -316,7 +317,8 @@ export class User implements SimulatedUser {
   async #wearOut(): Promise<void> {
     for (let attempt = 0; attempt < WEAR_ATTEMPTS; attempt++) {
       const token = `t${this.name}x${++this.#count}`;
-      const body = { type: 'cells', cells: [{ cellId: SENT_CELLS[0], code: `${print(token)}\n${EXIT}` }] };
+      const code = this.#random.is(0.5) ? lastWords(token) : `${print(token)}\n${EXIT}`;
+      const body = { type: 'cells', cells: [{ cellId: SENT_CELLS[0], code }] };
       const answer = await this.#client.post(`${this.session}/executions`, body);
       if (isAnswer(answer) && answer.json.code === 'session_failed') break;
       await this.#world.sleep(WEAR_PAUSE_MS);

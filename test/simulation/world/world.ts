@@ -53,6 +53,8 @@ export interface Nature extends NatureOfProcesses {
   readonly slowNet: number;
   readonly kernelMs: number;
   readonly slowKernel: number;
+  /** The share of looks at a kernel's connection for which the event loop has no time at once. */
+  readonly busyLoop: number;
   readonly editMs: number;
   readonly thinkMs: number;
   readonly bursts: number;
@@ -325,6 +327,7 @@ function natureOf(random: SeededRandom): Omit<Nature, keyof NatureOfProcesses> {
     deaf: random.is(0.2),
     talkers: random.pick([0, 0, 1, 2]),
     troubles: random.is(0.3),
+    busyLoop: random.pick([0, 0.1, 0.5]),
   };
 }
 
