@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** The process. */
 export interface ChildServer {
   readonly pid: number;
-  /** When it was started, by `performance.now()`. */
+  /** The time of the start, by `performance.now()`. */
   readonly startedAt: number;
   /** Resolves with the time of the first 200 to a GET. If there is none, rejects with the output of the process. */
   answeredAt(path: string): Promise<number>;

@@ -12,7 +12,7 @@ interface Wait {
   reject(error: Error): void;
 }
 
-/** Where one HTTP chunk ends and the next begins. Events contain no carriage return. */
+/** The boundary between two HTTP chunks. Events contain no carriage return. */
 const CHUNK_BOUNDARY = /(?:^|\r\n)[0-9a-f]+\r\n/gi;
 
 /** An event of the stream. */

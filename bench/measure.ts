@@ -1,6 +1,6 @@
 /** The measurements of a scenario, and their targets. */
 
-/** The unit of a measure; counts have the empty one. */
+/** The unit of a measure; the unit of counts is empty. */
 export type Unit = '' | 'ms' | '/s' | 'MiB' | 'KiB' | '%' | 'µs' | 'ms/s' | 'KiB/s' | '×';
 /** A statistic of a distribution. */
 export type Stat = 'p50' | 'p90' | 'p99' | 'max';

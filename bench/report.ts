@@ -10,7 +10,7 @@ export interface Outcome {
   readonly measures: readonly Measure[];
   /** The error that ended the scenario. */
   readonly error?: string;
-  /** The reason why it cannot be measured on this machine. */
+  /** The reason why the scenario cannot be measured on this machine. */
   readonly skipped?: string;
 }
 

@@ -36,7 +36,7 @@ export interface PromptRun extends PromptBudget {
   readonly timeoutMs: number | null;
   /** Whether that deadline has stopped the prompt's tools. */
   readonly isOutOfTime: boolean;
-  /** The user who asks. */
+  /** The user who sent the prompt. */
   readonly by?: string;
 }
 
@@ -79,7 +79,7 @@ export type AgentSessionEvent =
   | { type: 'cancel'; runId: RunId }
   /** The deadline of the prompt's request has passed. */
   | { type: 'expire' }
-  /** `by` is the user who closes it; absent when the server closes it. */
+  /** `by` is the user who closes the session; absent when the server closes it. */
   | { type: 'close'; by?: string | undefined }
   | { type: 'suspend'; failure: Failure }
   | { type: 'restored' }

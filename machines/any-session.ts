@@ -3,7 +3,7 @@
 import type { Failure } from '#src/base/errors/errors.ts';
 import { invariant } from '#src/base/errors/invariant.ts';
 
-/** The announcements of a session: its new status, and that it is closed. */
+/** The announcements of a session: its new status and its closing. */
 export type SessionNotice<Status extends string> =
   | { type: 'session.status'; status: Status; reason: string | null }
   | { type: 'session.closed'; reason: string; closedBy?: string };

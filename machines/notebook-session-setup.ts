@@ -96,12 +96,12 @@ interface Opening {
 export type NotebookSessionEvent =
   | ({ type: 'open' } & Opening)
   | { type: 'execute'; work: Work; edits: boolean }
-  /** Asks whether the session is in this environment. This event and the next three change nothing. */
+  /** Asks whether the session is in this environment. The four events that ask a question change nothing. */
   | { type: 'shareEnvironment'; environmentId: EnvironmentId }
   /** Asks whether an agent can be bound to the session now. */
   | { type: 'bindAgent' }
   /**
-   * Asks whether the saved notebook may be changed. It may not while the session is open, because the session then owns the
+   * Asks whether the saved notebook may be changed, which an open session refuses, because it owns the
    * document.
    */
   | { type: 'changeSaved' }
@@ -225,7 +225,7 @@ export const notebookSessionSetup = setup({
     }),
     forgetDeaths: assign({ earlyDeaths: 0, failure: null }),
     tellKernel: sendTo('kernel', (_, command: DriverCommand) => command),
-    /** Nothing changes: the event only asks whether the state would take it. */
+    /** Nothing changes, because the event only asks whether the state takes such an event. */
     permit: () => undefined,
     announce: emit((_, params: { status: SessionStatus; reason?: string }) => ({
       type: 'session.status' as const,

@@ -157,7 +157,8 @@ export const notebookSessionMachine = notebookSessionSetup.createMachine({
         },
         'kernel.exited': [
           {
-            // This transition is here and not in `killing`, because only a transition of `live` itself starts another kernel.
+            // The transition is in `live` and not in `killing`, because only a transition of `live` itself
+            // starts another kernel.
             guard: 'isKilled',
             target: '.restoring',
             reenter: true,

@@ -17,7 +17,7 @@ PER_ROUND = 300
 
 
 def cost_of(request: Callable[[], object]) -> float:
-    """Returns the processor time of a request. Its garbage is collected in its own round."""
+    """Returns the processor time of a request. The garbage of each round is collected in that round."""
     gc.collect()
     before = time.process_time()
     for _ in range(PER_ROUND):

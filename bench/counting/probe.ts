@@ -1,6 +1,6 @@
 /**
  * Loaded into a server by `--import`: makes profiles on demand. It listens on the Unix socket that BENCH_PROBE names; each
- * line is an order, each answer a line of JSON. Until the first order it does nothing.
+ * line is an order, each answer a line of JSON. Until the first order the probe does nothing.
  */
 import { Session } from 'node:inspector/promises';
 import { createServer } from 'node:net';

@@ -1,6 +1,6 @@
 /**
- * Counts the system calls of a process with strace. That slows the process down, so the counts are
- * right but the times are not.
+ * Counts the system calls of a process with strace, which slows the process down. So the counts are right and
+ * the times are not.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -7,7 +7,7 @@ import type { LaunchedServer } from '../server.ts';
 export type UnitOfWork = Unit & (Alone | WithVendor);
 
 interface Unit {
-  /** Its name, such as `run`. */
+  /** The name of the unit, such as `run`. */
   readonly name: string;
   /** How many units are counted, in a full tally and in a quick one. */
   readonly count: number;
@@ -17,7 +17,7 @@ interface Unit {
 }
 
 interface Alone {
-  /** Prepares a server that does nothing else. */
+  /** Prepares a server that does no other work. */
   prepare(server: LaunchedServer): Promise<PreparedWork>;
 }
 

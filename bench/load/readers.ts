@@ -63,7 +63,7 @@ export class Readers {
     });
   }
 
-  /** Lets this process end while they are subscribed: they end with it. */
+  /** Lets this process end while readers are subscribed. The readers end with this process. */
   leaveOpen(): void {
     this.#worker.unref();
   }

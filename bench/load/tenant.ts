@@ -276,7 +276,7 @@ async function pageOf(editor: Endpoint, id: string): Promise<{ readonly token: s
   return { token };
 }
 
-/** Opens a stream, and again when it ends. A stalled one is not read. */
+/** Opens a stream, and opens it again when it ends. A stalled stream is not read. */
 function stream(port: number, token: string, path: string, isStalled: boolean, workspaceId = ''): void {
   const socket = connect({ port, host: '127.0.0.1', localAddress: ADDRESS });
   socket.on('connect', () => socket.write(requestBytes({ token, workspaceId }, 'GET', path)));

@@ -27,7 +27,7 @@ export class Vendor {
     return vendor;
   }
 
-  /** The settings by which a server uses it. */
+  /** The settings that make a server use this provider. */
   get environment(): Record<string, string> {
     return { TROUPE_OPENAI_COMPATIBLE_URL: `http://127.0.0.1:${this.#port}/v1` };
   }

@@ -88,7 +88,7 @@ export function joined(parts: readonly ComparisonOutcome[]): ComparisonOutcome {
   };
 }
 
-/** Takes one round of samples. Those of the first one are for warming up and are discarded. */
+/** Takes one round of samples. Samples of the first round are for warming up and are discarded. */
 async function takeRound(entry: Entry, perRound: number, isFirst: boolean): Promise<void> {
   if (entry.failure !== undefined) return;
   const samples: number[] = [];
@@ -102,7 +102,7 @@ async function takeRound(entry: Entry, perRound: number, isFirst: boolean): Prom
   if (!isFirst && samples.length > 0) entry.rounds.push(samples);
 }
 
-/** Rejects when it takes so long that an answer was probably lost. */
+/** Rejects when the sample takes so long that an answer was probably lost. */
 async function inTime<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -42,6 +42,6 @@ export interface Comparison {
   readonly targets: RatioTargets;
   /** The reasons why some servers have no figure. */
   readonly absent?: Partial<Record<ContestantName, string>>;
-  /** Returns undefined for a server that cannot do it. */
+  /** Returns undefined for a server that lacks the operation. */
   begin(subject: Subject, contestant: Contestant, quick: boolean): Promise<Trial | undefined>;
 }

@@ -10,15 +10,16 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const FOLDER = join(ROOT, '.bench-packages');
 const PREFIX = 'peers-';
-/** Written last, so that an installation that was cut off is not taken for a whole one. */
+/** Written last, so that an incomplete installation is not taken for a complete one. */
 const STAMP = 'complete';
 
 /** The folder with the Python files of the comparisons. */
 export const PEERS_FOLDER = join(ROOT, 'bench', 'peers');
 
 /**
- * Returns the interpreter of the environment, which has exactly the packages that requirements.txt pins. The first call
- * installs it, and removes those of other versions. Rejects with the output of pip when that fails.
+ * Returns the interpreter of the environment, which has exactly the packages that requirements.txt pins. The
+ * first call installs the environment, and removes environments of other versions. Rejects with the output of
+ * pip when that fails.
  */
 export async function peersPython(say: (line: string) => void): Promise<string> {
   const requirements = join(PEERS_FOLDER, 'requirements.txt');

@@ -47,7 +47,7 @@ async function launch(python: string): Promise<Subject> {
   const disk = new FlushedPages(await open(join(home, 'pages'), 'w'));
   const listening = once(child.stdout, 'data');
   const early = once(child, 'exit').then(() => Promise.reject(new Error('limit_kernel.py has ended.')));
-  early.catch(() => undefined); // the kill at the end rejects it, too, when no caller waits for it
+  early.catch(() => undefined); // the kill at the end also rejects this promise, when no caller waits any more
   await Promise.race([listening, early]);
   return {
     pid: child.pid!,
@@ -77,7 +77,7 @@ class FlushedPages {
   readonly #file: FileHandle;
   readonly #allocated: Promise<unknown>;
   #count = 0;
-  /** The flush that takes what is written now, once the running one has ended. */
+  /** The flush of the present writes, which begins once the running flush has ended. */
   #next: Promise<void> | undefined;
   #running: Promise<void> = Promise.resolve();
 

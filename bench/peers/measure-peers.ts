@@ -63,7 +63,8 @@ async function compareYoung(
   say(`${comparison.name}, young …`);
   const parts: ComparisonOutcome[] = [];
   for (let round = 0; round < (quick ? QUICK_ROUNDS : YOUNG_ROUNDS); round++) {
-    // Each round begins with another contestant: the servers of the first one in a round are the youngest.
+    // Each round begins with another contestant, because the servers of the first contestant are the
+    // youngest.
     const turned = [...contestants.slice(round), ...contestants.slice(0, round)];
     parts.push(
       await withServers(turned, async (competitors) => {

@@ -30,7 +30,7 @@ export const sessionReady: Comparison = {
         const session = await open();
         const tookMs = performance.now() - startedAt;
         await session.close();
-        await untilEnded(subject, idle); // otherwise the end of one session would slow down the next one
+        await untilEnded(subject, idle); // otherwise the end of one session would slow down the next session
         return [tookMs];
       },
       end: async () => undefined,

@@ -161,7 +161,10 @@ class TroupeSession implements Session {
     await this.#send(this.#api.bytes('POST', `/api/v3/runs/${runId}/cancel`, {}));
   }
 
-  /** The server closes a connection that was silent for ten seconds, while others have their turn. */
+  /**
+   * The server closes a connection that was silent for ten seconds, which happens while other servers have
+   * their turn.
+   */
   async #send(request: Buffer): Promise<Answer> {
     if (this.#wire.isClosed) this.#wire = await this.#api.wire();
     return this.#wire.send(request);

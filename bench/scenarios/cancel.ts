@@ -5,7 +5,7 @@ import { spread } from '../measure.ts';
 import type { Scenario } from '../scenario.ts';
 import { decoded, expected, type Wire } from '../wire.ts';
 
-/** A cell that never ends; it says when it has begun. */
+/** A cell that prints its beginning and never ends. */
 export const LOOP = 'print("it has begun")\nwhile True:\n    pass';
 
 const unit: UnitOfWork = {

@@ -28,7 +28,7 @@ interface DecodingCosts {
 export const clients: Scenario = {
   name: 'clients',
   title: `A request of both clients, compared with \`fetch\` and httpx2 alone, and a run of ${CELLS} cells decoded by the Python client, compared with pydantic`,
-  limitS: 400, // the first one installs packages
+  limitS: 400, // the first call installs packages
   async run(stage) {
     await setUpPython();
     const { api } = await stage.server();

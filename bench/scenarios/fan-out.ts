@@ -96,7 +96,7 @@ export const fanOut: Scenario = {
       await end();
 
       async function runCell(cellId: string): Promise<void> {
-        const wire = await api.wire(); // the server closes one that was silent while the readers connected
+        const wire = await api.wire(); // the server closes a connection that was silent while the readers connected
         const completed = feed.until(MARK.completed);
         expected(await wire.send(api.executeBytes(id, cellId)), 202);
         wire.close();

@@ -5,7 +5,10 @@ import type { Scenario } from '../scenario.ts';
 
 const MIB = 1024 * 1024;
 const SESSIONS = 10;
-/** V8 compacts its heap once, some eight seconds after the last work. That belongs to the start, not to idling. */
+/**
+ * V8 compacts its heap once, some eight seconds after the last work. This work counts as a part of the start,
+ * and not as idling.
+ */
 const REST_MS = 12_000;
 
 /** The cost of an idle server. */

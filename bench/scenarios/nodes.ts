@@ -295,7 +295,7 @@ async function measureDeaths(stage: Stage): Promise<Measure[]> {
 async function measureMany(stage: Stage): Promise<Measure[]> {
   const count = stage.count(500, 10);
   const { server } = await startWithNodes(stage, NODES_OF_MANY, Math.ceil(count / NODES_OF_MANY) + 1);
-  const apis = Array.from({ length: LANES }, () => new Api(server.api.endpoint)); // each makes one call at a time
+  const apis = Array.from({ length: LANES }, () => new Api(server.api.endpoint)); // each client makes one call at a time
   const lanes = async (work: (api: Api, index: number) => Promise<void>): Promise<number> => {
     const startedAt = performance.now();
     await Promise.all(

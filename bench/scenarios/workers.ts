@@ -12,7 +12,10 @@ import { expected, type Wire } from '../wire.ts';
 
 const SIZES = [1, 2, 4] as const;
 const MOST = Math.max(...SIZES);
-/** The quota of each worker, as a share of a core: four of them, the kernels and the load then fit on two cores. */
+/**
+ * The quota of each worker, as a share of a core, with which four workers, the kernels and the load fit on
+ * two cores.
+ */
 const QUOTA = 0.15;
 const CONNECTIONS = 64;
 const WARM_UP_MS = 500;

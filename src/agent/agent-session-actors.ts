@@ -34,7 +34,8 @@ export class AgentActors {
       restored: { type: 'restored' },
       // A conversation that is bound to a notebook has the notebook's id, so both have one home.
       homeOf: ({ sessionId }) => sessionId,
-      // A user who may not read the conversation may learn, when deleting its notebook, that it is busy, but not with which prompt.
+      // A user who may not read the conversation learns, when deleting its notebook, only that the
+      // conversation is busy, and nothing about the prompt.
       refused: (code, context, event) =>
         refusalFacts(code, event === 'prompt' ? occupationOf(context) : undefined, context),
       shown: ({ environmentId, notebookSessionId, openedAt, run }) => ({
@@ -56,7 +57,7 @@ export class AgentActors {
     this.plane = new SessionPlane(runs, { actors: this.actors, live: conversations, runKind: 'agent' });
     this.actors.on((session, notice, committed) => {
       if (notice.type !== 'session.status' || notice.status === 'busy') return;
-      // The conversation may have no followers left, and its prompt is over.
+      // The conversation may have no followers left, and its prompt has ended.
       Promise.resolve(committed).then(
         () => conversations.release(session),
         () => {}, // the store reports a failed commit

@@ -36,7 +36,10 @@ export class ConversationAccess {
     return record;
   }
 
-  /** Throws `not_found`; throws `conversation_read_only` for owners of the workspace who may only read the conversation. */
+  /**
+   * Throws `not_found`, and throws `conversation_read_only` for owners of the workspace who may only read the
+   * conversation.
+   */
   usable(principal: Principal, id: string): ConversationRecord {
     const record = this.readable(principal, id);
     if (!this.#mayUse(principal, id, record)) throw readOnly(record);

@@ -1,6 +1,7 @@
 /**
- * Deletes conversations. The commit of a deletion removes the record and the actor of a conversation, so nothing of it can be read
- * any more. Its entries, grants, prompts and their assets follow in bounded steps.
+ * Deletes conversations. The commit of a deletion removes the record and the actor of a conversation, so its
+ * data can no longer be read. Entries, grants, prompts and their assets are removed afterwards in bounded
+ * steps.
  */
 
 import type { Principal } from '#src/base/caller/principal.ts';

@@ -7,7 +7,9 @@ interface Follower {
   readonly sink: EventSink;
 }
 
-/** The open event streams of conversations, so that one ends when its caller may no longer read the conversation. */
+/**
+ * The open event streams of conversations. A stream ends when its caller may no longer read the conversation.
+ */
 export class ConversationFollowers {
   readonly #followers = new Set<Follower>();
 

@@ -8,7 +8,10 @@ import { ownerOf } from './conversation-access.ts';
 import type { ConversationContext } from './conversation-context.ts';
 import type { ConversationDeletion } from './conversation-deletion.ts';
 
-/** The conversations that are bound to notebooks, as notebooks see them. Each notebook has one at most, which has its id. */
+/**
+ * The conversations that are bound to notebooks, as notebooks see them. Each notebook has at most one
+ * conversation, which has the notebook's id.
+ */
 export class ConversationsOfNotebooks {
   readonly #context: ConversationContext;
   readonly #sessions: AgentSessions;

@@ -13,7 +13,7 @@ export type ProviderData = Readonly<Record<string, Readonly<Record<string, unkno
 
 export interface StoredEntry {
   readonly entry: AgentEntry;
-  /** The model that wrote it; null for entries of a person or a tool. */
+  /** The model that wrote the entry; null for entries of a person or a tool. */
   readonly model: string | null;
   /** The data to return to the provider, one item for each part of the content; empty when there are none. */
   readonly provider: readonly ProviderData[];
@@ -34,7 +34,8 @@ export function callsOf(entry: AgentEntry): ToolCallPart[] {
 
 /**
  * Matches the calls of one answer with their results. A call id is not unique: some model servers use the same ids in every answer,
- * and a few repeat an id within one answer. The first result with an id belongs to the first call with it, and so on.
+ * and a few repeat an id within one answer. The first result with an id belongs to the first call with that
+ * id, and so on.
  */
 export class ResultsOfAnswer {
   readonly #results = new Map<string, ToolResultPart[]>();

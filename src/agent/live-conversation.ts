@@ -58,7 +58,7 @@ export interface LiveConversationOptions {
 
 /**
  * Returns the outcome of a prompt whose entry has none, by its run; undefined while the run lasts and when it completed. `answer`
- * is the last entry before the next prompt. It decides when the run no longer exists.
+ * is the last entry before the next prompt. `answer` decides when the run no longer exists.
  */
 export type OutcomeOf = (
   workspaceId: WorkspaceId,
@@ -101,7 +101,7 @@ export class LiveConversation {
     return this.#draft;
   }
 
-  /** Begins a new answer and discards one that was not completed. Returns the id of its entry. */
+  /** Begins a new answer and discards an incomplete one. Returns the id of the new answer's entry. */
   beginDraft(runId: string): string {
     this.#deltas.drop();
     const entryId = newId<EntryId>('entry');
@@ -121,7 +121,7 @@ export class LiveConversation {
     this.#draft = undefined;
   }
 
-  /** Saves an entry in this turn's commit and publishes it once that is on disk. */
+  /** Saves an entry in this turn's commit, and publishes the entry once the commit is on disk. */
   append({ id, role, runId, content, model, provider = [], assets }: NewEntry): AgentEntry {
     this.#deltas.flush();
     const entry: AgentEntry = {

@@ -63,7 +63,7 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     }
   }
 
-  /** Adds the next entries. Returns whether they are the last ones. */
+  /** Adds the next entries. Returns whether these are the last entries. */
   #readNext({ workspaceId, id }: ActorId, entries: StoredEntry[]): boolean {
     const after = entries.at(-1)?.entry.id;
     const page = { limit: Number.POSITIVE_INFINITY, ...(after === undefined ? {} : { after }) };
@@ -118,7 +118,10 @@ export class LiveConversations extends LiveSessions<LiveConversation> {
     return this.#make(session, stream, this.#read?.entries);
   }
 
-  /** A closed conversation can be read. Its entries are passed on in memory, because the last ones may not be committed yet. */
+  /**
+   * A closed conversation can be read. Its entries are passed on in memory, because the last entries may not
+   * be committed yet.
+   */
   protected override succeed(closed: LiveConversation, newStream: () => SessionStream): LiveConversation {
     const { workspaceId, sessionId } = closed;
     return this.#make({ workspaceId, id: sessionId }, newStream(), closed.entries);

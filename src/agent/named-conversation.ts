@@ -16,8 +16,8 @@ import { CONVERSATION, type ConversationContext } from './conversation-context.t
 const MAX_TRIES = 4096;
 
 /**
- * Returns the id of the conversation that the request names, or a new one from `makeNew`. Throws `invalid_request` when the request
- * names two.
+ * Returns the id of the conversation that the request names, or a new id from `makeNew`. Throws
+ * `invalid_request` when the request names two conversations.
  */
 export function conversationSessionId(
   { id, notebookSessionId }: OpenAgentSession,

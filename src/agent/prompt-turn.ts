@@ -38,7 +38,7 @@ import { withoutWithdrawn } from './withdrawn-prompts.ts';
 
 export interface PromptTurnOptions {
   readonly run: Omit<BegunRun, 'json'>;
-  /** The user who asks. Their sums of tokens get the calls. */
+  /** The user who sent the prompt. The tokens of its calls are added to this user's sums. */
   readonly userId: string;
   readonly conversation: LiveConversation;
   readonly model: ChosenModel;
@@ -77,7 +77,7 @@ export class PromptTurn {
   #usage: Required<TokenUsage> = NO_TOKENS;
   /** The tokens that no report has yet. */
   #unreported = 0;
-  /** The call that is being answered, until it is counted. */
+  /** The call of the model in progress, until its tokens are counted. */
   #meter: CallMeter | undefined;
   #toolbox: Promise<Toolbox<PromptCall>> | undefined;
   #steps = 0;
@@ -92,7 +92,7 @@ export class PromptTurn {
     this.runId = options.run.runId;
   }
 
-  /** Stores the prompt; called once, before everything else. */
+  /** Stores the prompt. Called once, before all other methods. */
   ask(prompt: string): void {
     this.#append({ role: 'user', content: [{ type: 'text', text: prompt }] });
   }
@@ -101,7 +101,8 @@ export class PromptTurn {
   async think(signal: AbortSignal): Promise<StepReport> {
     const { conversation, model } = this.#options;
     const { store } = this.#context;
-    // A prompt that a crash undoes is sent again, so it must not have cost anything yet.
+    // The prompt must be on disk before the model is asked, because a client repeats a prompt that a crash
+    // has undone.
     await store.durable();
     signal.throwIfAborted();
     this.#toolbox ??= this.#options.openToolbox();

@@ -7,7 +7,7 @@ import type { AgentEntry, EntryPart, ToolCallPart, ToolResultPart } from '#src/c
 import type { EventData } from '#src/contract/wire/events.ts';
 import { beginning, bytesOfJson, fits } from '#src/runtime/sessions/event-size.ts';
 
-/** The most bytes of the JSON of an entry that is sent as it is. */
+/** The most bytes of the JSON of an entry that is sent unchanged. */
 const MAX_ENTRY_BYTES = 512 * 1024;
 /** The most bytes, as JSON, of each text, input and output of a larger entry, and of the input or output of a call. */
 const MAX_TEXT_BYTES = 64 * 1024;

@@ -44,7 +44,7 @@ function shownExchange(exchange: readonly StoredEntry[]): readonly StoredEntry[]
   const entry = exchange[0]?.entry;
   if (entry?.outcome === undefined) return exchange;
   const { outcome } = entry;
-  // Without an answer between them, a prompt would be merged with the next one.
+  // Without an answer between two prompts, they would be merged.
   const isStarted = exchange.some((kept) => kept.entry.role === 'assistant');
   if (outcome === 'limit' && isStarted) return [...exchange, noteAt(entry, LIMIT_NOTE)];
   const how = outcome === 'limit' ? 'failed' : outcome;

@@ -84,7 +84,10 @@ export function timeOfText(text: string): number {
   return ms;
 }
 
-/** Returns a text that sorts before every id of this kind that was made at `ms` or later, and after all earlier ones. */
+/**
+ * Returns a text that sorts before every id of this kind that was made at `ms` or later, and after all
+ * earlier ids.
+ */
 export function firstIdAt(kind: IdKind, ms: number): string {
   return `${PREFIXES[kind]}_${timeText(ms)}`;
 }
@@ -107,7 +110,7 @@ export function timeText(ms: number): string {
   return text;
 }
 
-/** Returns whether the text has the form of those that `timeText` makes. */
+/** Returns whether the text has the form of the texts that `timeText` makes. */
 export function isTimeText(text: string): boolean {
   return /^[0-9a-hjkmnp-tv-z]{10}$/.test(text);
 }

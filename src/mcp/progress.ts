@@ -5,7 +5,10 @@ import { endOfText } from '#src/base/text/cut-text.ts';
 import type { McpCall } from './mcp-call.ts';
 import { eventsForTools } from './session-events.ts';
 
-/** How often a call without other news reports that it is still running: clients take a silent server for a dead one. */
+/**
+ * How often a call without other news reports that it is still running, because clients take a silent server
+ * for dead.
+ */
 const TICK_MS = 5_000;
 const MAX_LINE_CHARS = 200;
 

@@ -16,7 +16,7 @@ interface SessionCall extends Pick<McpCall, 'client' | 'signal' | 'report'> {
   readonly isWaitOver?: () => boolean;
 }
 
-/** The pause before a busy or starting session is asked again: the first one, and the longest. */
+/** The first and the longest pause before a busy or starting session is asked again. */
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
 

@@ -310,7 +310,7 @@ async function editCells(
     cellId,
     name,
     status,
-    version: versions.get(cellId), // the version that this edit has made: the model has not read a later one
+    version: versions.get(cellId), // made by this edit; the model has read no later version
     code: cut(source, 800),
   }));
   const text = listed.map(({ cellId, status, version }) => `${cellId}: ${status}, version ${version}`);

@@ -62,7 +62,7 @@ function listeningPorts(pid: number): number[] {
       try {
         return [/^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${name}`))?.[1]];
       } catch {
-        return []; // it was closed meanwhile
+        return []; // the descriptor was closed meanwhile
       }
     }),
   );

@@ -551,7 +551,7 @@ test('a troupe.config.json that is a pipe, a folder or larger than 1 MiB is refu
   const found = (make: (file: string) => void) => {
     const cwd = workingDirectory(t);
     make(join(cwd, 'troupe.config.json'));
-    // In a process of its own, because a pipe without a writer would stop this one.
+    // Runs in a separate process, because a pipe without a writer would stop this process.
     const program = `
       import { readConfigFile } from ${JSON.stringify(join(REPOSITORY, 'dist/src/base/config/file.js'))};
       import { settingOf } from ${JSON.stringify(join(REPOSITORY, 'src/setup/settings.mjs'))};

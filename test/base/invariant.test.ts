@@ -132,7 +132,7 @@ test('no more bytes are given back than were charged', async () => {
   const budget = new StreamBudget(100);
   assert.throws(() => budget.charge(stream, -1), broken('A stream is charged for the bytes that it holds.'));
   const account = { changed: { bytes: 0, entries: 0 }, held: { bytes: 0, entries: 0 } };
-  const charge = new Charge(account, async () => {}); // its quota forgets to note what it admits
+  const charge = new Charge(account, async () => {}); // the quota forgets to note an admission
   await charge.folder();
   assert.throws(() => charge[Symbol.dispose](), broken('An upload gives back only what is charged for it.'));
 });
@@ -248,7 +248,10 @@ test('only a request of a page that is known to be audited writes into the audit
   assert.throws(() => send('document/transaction'), broken(rule));
 });
 
-/** Rules that no test can break from outside: the compiler needs the fact, and nearby code makes it true. */
+/**
+ * Rules that no test can break from outside, because nearby code makes the fact true. They are in the code
+ * for the compiler.
+ */
 const ONLY_FOR_THE_COMPILER = new Set([
   'A count of files that was awaited has a result.',
   'A kernel host that has started has a zygote.',

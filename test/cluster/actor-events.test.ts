@@ -24,8 +24,8 @@ interface Options {
 }
 
 /**
- * The first worker is the home of the workspace. Each worker has a store of its own, because no
- * worker reads records of another one.
+ * The first worker is the home of the workspace. Each worker has a store of its own, because no worker reads
+ * records of another worker.
  */
 async function startWorkers(t: TestContext, { size = 2, durable }: Options = {}) {
   const cluster = testCluster(size, () => HOME);

@@ -127,7 +127,7 @@ test('an upload ends when its caller loses access at its home, even if most of t
   const request = http.request({ host, port, path: '/bytes', method: 'PUT', headers, agent: false });
   request.on('error', () => {});
   const response = once(request, 'response');
-  request.write(LARGE.subarray(0, 65_536)); // a part of the body: if more were on its way, the client might fail before it reads the answer
+  request.write(LARGE.subarray(0, 65_536)); // with more bytes under way the client might fail before it reads the answer
   await eventually('the handler has begun', () => home.begun === 1);
   servers[1].open.endPending(() => {
     throw new AppError('unauthenticated', 'The token was revoked.');
@@ -288,9 +288,8 @@ function* until(isOver: () => boolean): Generator<undefined, void> {
 }
 
 /**
- * Resolves with whether the condition becomes true within the time. Use it for events that should not happen. On a busy machine it
- * may miss that it
- * happens later, so no test fails because of the time.
+ * Resolves with whether the condition becomes true within the time. Use it for events that should not happen.
+ * On a busy machine a later change may be missed, so no test fails because of the time.
  */
 async function becomes(isTrue: () => boolean, withinMs: number): Promise<boolean> {
   for (const deadline = Date.now() + withinMs; !isTrue(); ) {

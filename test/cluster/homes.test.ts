@@ -15,7 +15,7 @@ import { startTwoWorkers } from './two-workers.ts';
 
 const LARGE_TEXT = 'x'.repeat(600_000);
 
-/** Returns the routes of a worker. Each says in which worker it was carried out. */
+/** Returns the routes of a worker. The answer of each route names the worker that carried it out. */
 function routesOf(worker: number, runs: Map<string, string>, gate: Promise<void>): readonly Route[] {
   const answer = () => ok({ worker });
   const events = () =>

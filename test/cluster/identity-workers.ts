@@ -56,7 +56,7 @@ export async function openWorkers(
   return [first!, second!];
 }
 
-/** Returns the code of the error that `action` throws; undefined when it throws none. */
+/** Returns the code of the error that `action` throws; undefined when `action` does not throw. */
 export function refusalOf(action: () => unknown): string | undefined {
   try {
     action();

@@ -106,7 +106,7 @@ test('sessions of a worker are served again within a second of its death', async
 
 test('the log that a worker returns contains the lines of the primary and of the other workers', async () => {
   await allServe();
-  const notebook = await openNotebook(server, { a: 'x = 1' }); // those that started other kernels may have ended since
+  const notebook = await openNotebook(server, { a: 'x = 1' }); // workers that started earlier kernels may have ended since
   const { items } = await server.client.serverLog();
   await notebook.close();
   const messages = items.map((item) => (JSON.parse(item) as { msg: string }).msg);

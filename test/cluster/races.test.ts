@@ -236,7 +236,7 @@ test('fifty requests at different workers that remove all owners leave one owner
       });
     for (const userId of owners)
       assert.equal((await asOwner('POST', '', { userId, role: 'owner' })).status, 201);
-    // The caller goes last, because its removal would refuse all that come after it.
+    // The caller is removed last, because all requests after its removal would be refused.
     const removed = await Promise.all(owners.map((userId) => asOwner('DELETE', `/${userId}`)));
     assert.deepEqual(new Set(removed.map(({ status }) => status)), new Set([204]));
     const own = await Promise.all(Array.from({ length: AT_ONCE }, () => asOwner('DELETE', '/owner')));

@@ -35,7 +35,7 @@ test('after the death of any worker, every subscriber learns how each run has en
     const code = `import os, time\nwhile not os.path.exists("${go}"): time.sleep(0.01)\nprint("done")`;
     const runId = await notebook.submit({ type: 'cells', cells: [{ cellId: 'a', code }] });
     await Promise.all(logs.map((log) => log.until((event) => isRunning(event, runId))));
-    // The longest-lived one, so that each of the first three is killed.
+    // The worker that has lived longest, so that each of the first three workers is killed.
     process.kill(workersOf(server.pid)[0]!.pid, 'SIGKILL');
     await eventually('the file is there', () =>
       server.client.files.put(go, Buffer.from('go')).then(

@@ -32,13 +32,16 @@ export interface TwoWorkers {
   readonly peers: readonly [Peers, Peers];
   /** The folder of their sockets. */
   readonly folder: string;
-  /** The streams that were mirrored in either of them, in order. */
+  /** The streams that were mirrored in either worker, in order. */
   readonly mirrors: readonly MirroredStream[];
   /** The errors of the handlers of questions, in order. */
   readonly faults: readonly { readonly topic: string; readonly error: unknown }[];
-  /** Returns a workspace that is at home in the first or the second one, or whose notebook or conversation `id` is. */
+  /**
+   * Returns a workspace that is at home in the first or the second worker, or whose notebook or conversation
+   * `id` is.
+   */
   workspaceIn(worker: 0 | 1, id?: string): string;
-  /** Returns a notebook of the workspace that is at home in the first or the second one. */
+  /** Returns a notebook of the workspace that is at home in the first or the second worker. */
   notebookIn(worker: 0 | 1, workspaceId: string): string;
   /** Returns the homes of a worker's open requests and streams. */
   busyHomes(worker: 0 | 1): readonly Home[];
@@ -53,10 +56,10 @@ const ownSlotOf = (workspaceId: string, id?: string) =>
 /** The tickets of a worker name it. */
 const ownerOfTicket = (ticket: string) => Number(ticket.slice('ticket-of-'.length));
 
-/** The view of the second worker that the first one has. */
+/** The view of the second worker that the first worker has. */
 interface Reached extends Pick<TwoWorkers, 'workspaceIn'> {
   readonly first: Server;
-  /** The requests and streams of the second one. */
+  /** The requests and streams of the second worker. */
   readonly open: OpenRequests;
 }
 
@@ -68,7 +71,7 @@ interface TwoWorkersOptions extends Partial<ServerOptions> {
   readonly beforeListening?: (reached: Reached) => Promise<void>;
 }
 
-/** `routesOf` returns the routes of each worker. Both are closed when the test ends. */
+/** `routesOf` returns the routes of each worker. Both workers are closed when the test ends. */
 export async function startTwoWorkers(
   t: TestContext,
   routesOf: (worker: number) => readonly Route[],

@@ -37,7 +37,7 @@ test("memory of a notebook's embedded databases counts towards the limit of its 
   using ofEmpty = engineFor(second);
   assert.equal(await runs(ofEmpty), true, 'there is room for it alone');
   using ofFull = engineFor(first);
-  // Whichever of the two is killed, they never exceed the limit together.
+  // The kernel and the engine never exceed the limit together, and either of them may be killed.
   const isDone = await runs(ofFull);
   const exit = await Promise.race([full.exited, Promise.resolve()]);
   assert.ok(!isDone || exit?.cause === 'kernel_out_of_memory', `it ran beside a full kernel: ${exit?.cause}`);

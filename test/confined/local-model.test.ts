@@ -68,7 +68,10 @@ async function ask(model: LocalModelProcess, content: string, signal = new Abort
 
 const commandOf = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'latin1');
 
-/** Folders of models that are running. Sockets of other children are files, and are gone once they are connected. */
+/**
+ * The folders of running models. Sockets of other children are files, which are removed once the children are
+ * connected.
+ */
 const sockets = (runDir: string) => readdirSync(runDir);
 
 test('a local model has the name of its file, starts on first use, and is asked over its socket', async (t) => {

@@ -119,7 +119,7 @@ test('a question that is lost with the kernel host is sent to its successor', as
 
 test('questions are answered even when a kernel host hangs', async (t) => {
   const { judge, guardian } = await startJudge(t);
-  await theJudge(guardian); // it is there before it is asked
+  await theJudge(guardian); // the process exists before the first question
   const zygote = hostProcesses(guardian).find(({ parent }) => parent === guardian.pid);
   process.kill(zygote!.pid, 'SIGSTOP');
   t.after(() => process.kill(zygote!.pid, 'SIGCONT'));

@@ -129,7 +129,7 @@ for (const start of [startEngine, startUnconfined]) {
     const session = open('sqlite', 'place/a.sqlite');
     assert.deepEqual((await ask(session, 'SELECT count(*) FROM t', { readOnly: false })).rows, [[20_000]]);
     const stop = new AbortController();
-    // The first part takes long before anything is written, the second one while it writes.
+    // The first part takes long before it writes anything, the second part while it writes.
     const slow = `${numbers.replace('20000', '3000000')} UPDATE t SET x = x + (SELECT count(*) FROM n) + (SELECT count(*) FROM t AS u WHERE u.x > t.x)`;
     const statement = ask(session, slow, { readOnly: false, signal: stop.signal });
     const ended = statement.catch((error: unknown) => error);

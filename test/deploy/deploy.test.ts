@@ -118,7 +118,7 @@ test('the unit allows everything that confines kernels, and its stop timeout is 
   for (const name of [
     'ProtectKernelTunables',
     'ProtectKernelLogs',
-    'ProtectHostname', // since systemd 257 it makes /proc/sys/kernel/hostname a read-only mount
+    'ProtectHostname', // since systemd 257 this line makes /proc/sys/kernel/hostname a read-only mount
     'ProtectProc',
     'ProcSubset',
     'PrivatePIDs',

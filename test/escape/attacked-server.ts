@@ -172,13 +172,16 @@ export async function startAttacked(owner: Owner, options: AttackOptions): Promi
 interface AttackedNode {
   readonly base: string;
   readonly python: string;
-  /** Whether an ordinary user runs it. */
+  /** Whether an ordinary user runs the server. */
   readonly isOther: boolean;
   readonly shared: string;
   readonly settings: Overrides;
 }
 
-/** Joins the node on which notebooks attack. Its kernels' confinement is told as the server tells it of its own. */
+/**
+ * Joins the node on which notebooks attack. The node reports the confinement of its kernels as the server
+ * reports it for its own kernels.
+ */
 async function joinAttackedNode(
   owner: Owner,
   client: Client,

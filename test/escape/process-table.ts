@@ -71,7 +71,7 @@ function namespaceOf(pid: number, kind: string): string {
   return readlinkSync(`/proc/${pid}/ns/${kind}`);
 }
 
-/** Descriptor → where it leads to. */
+/** Descriptor → its target. */
 export function descriptorsOf(pid: number): Map<number, string> {
   const folder = `/proc/${pid}/fd`;
   return new Map(

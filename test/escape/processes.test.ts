@@ -130,8 +130,8 @@ const ROLES: Readonly<Record<string, Allowed>> = {
     others: /^(socket:|anon_inode:|.*\/tiny\.gguf$)/,
     most: 24,
   },
-  // It may have open: its connection, the folder of the workspace, the database with its journal,
-  // and the file from which DuckDB reads the limit of memory.
+  // An engine may have open its connection, the folder of the workspace, the database with its journal, and
+  // the file from which DuckDB reads the limit of memory.
   engine: {
     isConfined: true,
     stdio: [NULL, NULL, UNTIL_WORK],
@@ -266,7 +266,7 @@ function faultsOf(process: ConfinedProcess, foreign: ReadonlySet<string>, hasNam
 const NONE = '0'.repeat(16);
 /** Files that no confined process may have open even for a moment: the store, and the claim of the data directory. */
 const PRIVATE = /\/data\/(store|claim)/;
-/** Kernels have it by default; the installer and uv may reach one port only. */
+/** Kernels have the network by default; the installer and uv may reach one port only. */
 const HAS_NETWORK = new Set(['kernel', 'install', 'uv']);
 
 /** How often a process that has a descriptor against its rules is looked at again before it counts as kept. */

@@ -43,6 +43,6 @@ function read(path: string, show: (bytes: Buffer) => readonly string[]): readonl
   try {
     return show(readFileSync(path));
   } catch {
-    return []; // it has ended meanwhile
+    return []; // the thread has ended meanwhile
   }
 }

@@ -109,7 +109,7 @@ async function playRound(
     const plays = players.map(async (player) => {
       const own = random.fork();
       try {
-        const checked = player.verify(victim.client, victim.signal); // completes, unless a fault point interrupts it
+        const checked = player.verify(victim.client, victim.signal); // the drain completes, unless a fault point interrupts it
         checks.push(checked);
         await checked;
         await player.play(victim.client, own, signal);

@@ -35,7 +35,7 @@ export interface NodeFaultReport {
 }
 
 const NODES = 2;
-/** More than a cut node needs until it has joined again. */
+/** Longer than a cut-off node needs to join again. */
 const RECOVERED_MS = 90_000;
 const MAX_PAUSE_MS = 400;
 /** How many descriptors of a process may come and go, such as connections that are kept for the next request. */
@@ -62,7 +62,7 @@ const CELLS = {
 interface Node {
   readonly machine: Machine | undefined;
   process: NodeProcess;
-  /** How often it has joined. */
+  /** How often the node has joined. */
   joins: number;
 }
 

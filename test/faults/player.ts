@@ -42,7 +42,7 @@ export class Player {
     this.#name = name;
   }
 
-  /** Empty until there is one. */
+  /** Empty until there is a notebook. */
   get notebookId(): string {
     return this.#notebookId;
   }

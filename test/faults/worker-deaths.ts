@@ -137,7 +137,7 @@ class Rounds implements Disposable {
     this.#endings[Symbol.dispose]();
   }
 
-  /** Returns the server with all its workers. It is started unless it lives. */
+  /** Returns the server with all its workers. Starts the server if it does not run. */
   async #living(): Promise<Victim> {
     this.#victim ??= await Victim.start(this.dataDir, undefined, {
       TROUPE_WORKERS: String(this.#size),

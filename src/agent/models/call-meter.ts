@@ -6,7 +6,7 @@ import type { LanguageModelV3Message } from '@ai-sdk/provider';
 
 /** Figures as a provider names them. A missing one is unknown. */
 export interface Figures {
-  /** All tokens of the request, with those of the provider's cache. */
+  /** All tokens of the request, including tokens in the provider's cache. */
   readonly input?: number | undefined;
   /** The part of the input that was read from the provider's cache. */
   readonly cacheRead?: number | undefined;
@@ -35,7 +35,7 @@ const MAX_FIGURE = 1_000_000_000;
 export class CallMeter {
   readonly #estimatedInput: () => number;
   #figures: Figures = {};
-  /** Whether the figures are those of the whole answer. */
+  /** Whether the figures cover the whole answer. */
   #areFinal = false;
   #heardBytes = 0;
 
@@ -67,7 +67,8 @@ export class CallMeter {
   }
 
   #usage({ input = 0, output = 0, cacheRead, cacheWrite, reasoning }: Figures, areFinal: boolean): CallUsage {
-    // The AI SDK and some servers say 0 where they know nothing. Every request has tokens, and every piece of an answer.
+    // The AI SDK and some servers report 0 for unknown figures. Every request and every piece of an answer
+    // has tokens, so 0 counts as unknown.
     const knowsInput = input > 0;
     const knowsOutput = areFinal && (output > 0 || this.#heardBytes === 0);
     const heard = Math.ceil(this.#heardBytes / BYTES_PER_TOKEN);
@@ -98,8 +99,9 @@ export interface RequestText {
 }
 
 /**
- * Estimates the tokens of a request: one for every four bytes of its texts and names, and a fixed number for each picture. The texts are
- * measured where they are, because the JSON of a long conversation would hold the event loop.
+ * Estimates the tokens of a request: one for every four bytes of its texts and names, and a fixed number for
+ * each picture. The texts are measured one by one, because making the JSON of a long conversation would block
+ * the event loop.
  */
 export function estimatedInput({ system, messages, tools }: RequestText): number {
   let pictures = 0;

@@ -15,7 +15,7 @@ export interface Piece {
 }
 
 export interface DeltaFormat {
-  /** Returns the piece of an event that carries nothing else of importance; otherwise undefined. */
+  /** Returns the piece of text if the event contains no other important data; otherwise undefined. */
   read(event: DeltaFields): Piece | undefined;
   /** Returns the numbers of tokens that an event names; undefined when it names none. */
   figures(event: DeltaFields): NamedFigures | undefined;
@@ -25,7 +25,7 @@ export interface DeltaFormat {
 
 export interface NamedFigures {
   readonly figures: Figures;
-  /** Whether the figures are those of the whole answer. */
+  /** Whether the figures cover the whole answer. */
   readonly areFinal: boolean;
 }
 

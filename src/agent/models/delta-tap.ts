@@ -14,7 +14,7 @@ const OVERLAP = 3;
  * may stop it.
  */
 const MAX_HELD_CHARS = 16 * 1024;
-/** The longest event that is read. A longer one passes unread. */
+/** The longest event that is read. A longer event is passed on unread. */
 const MAX_UNREAD_CHARS = 4 * 1024 * 1024;
 
 interface Held {
@@ -34,7 +34,7 @@ export class DeltaTap {
   /** The received pieces of an event that is not complete yet. */
   #unread: string[] = [];
   #unreadChars = 0;
-  /** The last characters of these pieces; they may be the beginning of a boundary. */
+  /** The last characters of the pieces, which may be the beginning of a boundary. */
   #tail = '';
   #held: Held | undefined;
 

@@ -35,11 +35,11 @@ export interface ModelQuestion {
   readonly limits?: AnswerLimits;
   /** The W3C trace context that is sent to the provider. */
   readonly traceparent?: string | undefined;
-  /** Closes the connection to the provider, wherever the call is. */
+  /** Closes the connection to the provider at any stage of the call. */
   readonly signal: AbortSignal;
   readonly onText: (text: string) => void;
   readonly onReasoning: (text: string) => void;
-  /** Counts the tokens of the call, for a caller that needs them when it breaks off. */
+  /** Counts the tokens of the call, for a caller that needs the count even if the call breaks off. */
   readonly meter?: CallMeter;
 }
 

@@ -111,7 +111,7 @@ function hintMs(headers: Readonly<Record<string, string>>): number | undefined {
   return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
 }
 
-/** Returns the provider's own message, without the text that it was sent. */
+/** Returns the provider's own message, without the text of the request. */
 function words({ message, responseBody = '' }: APICallError, secrets: readonly string[]): string {
   let text = message;
   try {

@@ -8,8 +8,8 @@ import type { Transaction } from '#storage/transaction.ts';
 import type { KeyedProvider } from './model-id.ts';
 
 /**
- * Seals keys and opens them again. It is the cipher of the datasources' connections, so a rotation of the keyring
- * covers both.
+ * Seals keys and opens them again, with the cipher of the datasources' connections. So a rotation of the
+ * keyring covers keys and connections.
  */
 export interface KeyVault {
   seal(tx: Transaction, workspaceId: string, name: string, key: string): void;
@@ -32,7 +32,7 @@ export class ModelKeys {
     return this.#store.get(modelKeyRecords, workspaceId, provider) !== undefined;
   }
 
-  /** Returns the key. It may only be used in a request to the provider, never in an answer. */
+  /** Returns the key, which may be used only in a request to the provider, never in an answer. */
   open(workspaceId: string, provider: KeyedProvider): string | undefined {
     return this.has(workspaceId, provider) ? this.#vault.open(workspaceId, nameOf(provider)) : undefined;
   }

@@ -1,6 +1,6 @@
 /**
- * The models that a workspace can use: those of the server's settings, those of the workspace's own keys, and a model
- * file on the disk.
+ * The models that a workspace can use: models of the server's settings, models of the workspace's own keys,
+ * and a model file on the disk.
  */
 import type { Dispatcher } from 'undici';
 import type { Secret } from '#src/base/caller/secret.ts';

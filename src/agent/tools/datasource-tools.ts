@@ -63,14 +63,16 @@ export interface DatasourceQueries {
   describe(caller: Principal, slug: string, request: DescribeRequest): Promise<Described | Refused>;
   /** Returns whether the datasource exists and the user's present role and grants do not permit reading it. */
   isKeptFrom(workspaceId: WorkspaceId, userId: string, slug: string): boolean;
-  /** Reads only, where the database can enforce it. */
+  /** Runs a read-only statement. The database enforces this if it can. */
   query(caller: Principal, slug: string, request: QueryRequest): Promise<QueryAnswer | Refused>;
 }
 
 /** The datasources that a tool call may use. */
 export interface UsableDatasources {
   readonly caller: Principal;
-  /** Resolves with the slugs that may be used, whether or not the caller can read them now. */
+  /**
+   * Resolves with the slugs that may be used, including datasources that the caller cannot read now.
+   */
   slugs(): Promise<readonly string[]>;
   /** Returns for the model why this datasource may not be used; undefined when it may. */
   refusal(slug: string): string | undefined;
@@ -152,7 +154,7 @@ export function datasourceTools<Call extends ToolCall>(
         if (refused !== undefined) return failed(refused);
         const { signal, trace } = call;
         const request = { sql, maxRows, shorten: valueText, signal, trace };
-        // A database may be slow to stop; the conversation does not wait for it.
+        // A database may stop slowly, and the conversation does not wait.
         const answer = await untilAborted(queries.query(caller, asked, request), signal);
         if ('refused' in answer) return failed(answer.refused);
         return completed(rowsText(answer, maxRows), rowsData(answer));

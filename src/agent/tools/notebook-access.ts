@@ -11,7 +11,7 @@ export interface NotebookCell {
   readonly cellId: string;
   readonly name: string;
   readonly code: string;
-  /** Names this state of its code, name and settings, for tools whose edits say which state they replace. */
+  /** Names the state of the cell's code, name and settings, for edits that name the state they replace. */
   readonly version?: number;
   readonly status: string;
   readonly output: NotebookOutput | null;
@@ -44,7 +44,7 @@ export interface PromptCall extends ToolCall {
 export interface CellsResult {
   /** The run that records the execution, if it has its own run. */
   readonly runId?: string;
-  /** Whether the cells still run: the time limit of the call is over, but the run continues. */
+  /** Whether the cells still run, because the run continues after the time limit of the call. */
   readonly isRunning?: boolean;
   readonly failure: { readonly code: string; readonly message: string } | null;
   /** The cells that ran or were to run, in their order. */
@@ -110,7 +110,10 @@ interface NotebookCall extends PromptCall {
   readonly by: string;
 }
 
-/** One open notebook, as one tool call uses it. Each method rejects with the refusal of the notebook's session. */
+/**
+ * The operations of one tool call on an open notebook. Each method rejects with the refusal of the notebook's
+ * session.
+ */
 export interface OpenNotebook {
   /** Resolves with the ids of all cells, in the notebook's order. */
   cellIds(): Promise<readonly string[]>;

@@ -119,7 +119,10 @@ export function notebookTools<Call extends ToolCall>({
   ];
 }
 
-/** Reads the cells that a call names, and makes its outcome of them. The outcome is a refusal when one of them is missing. */
+/**
+ * Reads the cells that a call names, and makes the outcome of the call from them. The outcome is a refusal
+ * when a named cell is missing.
+ */
 async function ofCells(
   notebook: OpenNotebook,
   asked: readonly string[],
@@ -128,7 +131,7 @@ async function ofCells(
   const found = await notebook.cells(asked);
   const foundIds = new Set(found.map(({ cellId }) => cellId));
   if (asked.every((id) => foundIds.has(id))) return run(found);
-  // A cell that somebody has added meanwhile counts as missing: it was not read.
+  // A cell that somebody has added meanwhile counts as missing, because it was not read.
   return refusalOf(await notebook.cellIds(), asked, foundIds) ?? failed('There is no such cell.');
 }
 

@@ -18,7 +18,7 @@ export interface ToolOutcome {
   readonly images?: readonly ToolImage[];
   /** The cells that the call created, changed or deleted, or was asked to run. */
   readonly touchedCells?: readonly string[];
-  /** The same outcome as data, for clients that give a model nothing else. A refusal has none. */
+  /** The same outcome as data, for clients that give a model only data. A refusal has no data. */
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
@@ -35,7 +35,7 @@ export interface Tool<Call extends ToolCall = ToolCall> {
   readonly name: string;
   readonly description: string;
   readonly schema: TObject;
-  /** Whether the call needs the notebook to itself: such calls run one after the other. */
+  /** Whether the call must not run at the same time as other calls on the notebook. */
   readonly exclusive: boolean;
   /** Runs the tool. Never rejects because of its input: a failure that the model may see is an outcome. */
   run(input: unknown, call: Call): Promise<ToolOutcome>;
@@ -99,7 +99,7 @@ function cancelled(): ToolOutcome {
   return { status: 'cancelled', text: 'Cancelled before it was finished.' };
 }
 
-/** The most characters of one output. The middle of a longer one is left out. */
+/** The most characters of one output. The middle of a longer output is left out. */
 const MAX_OUTPUT_CHARS = 16_000;
 
 /** Returns the beginning and the end of a text that is too long, with a note between them. */

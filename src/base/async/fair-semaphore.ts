@@ -4,9 +4,9 @@ import { invariant } from '../errors/invariant.ts';
 export interface FairSemaphoreLimits {
   /** How many pieces of work run at once. */
   readonly width: number;
-  /** How many of those may have one key. */
+  /** How many pieces of running work may have the same key. */
   readonly widthOfKey: number;
-  /** How many others with one key may wait. */
+  /** How many pieces of work with the same key may wait. */
   readonly queueOfKey: number;
   /** How many may wait in all; absent where the number of keys is bounded otherwise. */
   readonly queue?: number;
@@ -32,7 +32,10 @@ export class FairSemaphore {
   readonly #limits: FairSemaphoreLimits;
   /** The keys that have work here. Those with waiting work are in the order in which they get the next places. */
   readonly #lanes = new Map<string, Lane>();
-  /** How many places are taken. Only this class changes it. A field, because requests look at it when they begin. */
+  /**
+   * How many places are taken. Only this class changes the number. It is a field and not a method, because
+   * requests read it when they begin.
+   */
   taken = 0;
   #waiting = 0;
 
@@ -125,7 +128,7 @@ export class FairSemaphore {
     this.taken--;
     if (lane.inside === 0 && lane.waiting.length === 0) this.#lanes.delete(key);
     if (lane.inside === 0 && lane.waiting.length > 0 && this.#limits.alwaysOne === true)
-      this.#admit(key, lane); // whoever else waits: the key has lost its only place
+      this.#admit(key, lane); // before all other waiting keys, because this key has lost its only place
     else this.#admitNext();
   }
 

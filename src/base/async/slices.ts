@@ -13,13 +13,16 @@ export const MAX_SIZE_AT_ONCE = 256 * 1024;
 /** How long one slice may hold the event loop. A step that has begun is finished. */
 const SLICE_MS = 4;
 
-/** Works until the slice ends. Returns whether the work is over. */
+/** Works until the slice ends. Returns whether the work has ended. */
 type Slice = (endMs: number) => boolean;
 
 /** The owner of work that is done for no workspace, or for a workspace that the caller does not know. */
 const NOBODY = '';
 
-/** The work that waits, by its owner. The first owner has the next slice. Of the process, whose apps share one event loop. */
+/**
+ * The waiting work, by its owner. The first owner has the next slice. All apps of the process share this
+ * state, because they share one event loop.
+ */
 const waiting = new Map<string, Slice[]>();
 let isScheduled = false;
 

@@ -1,10 +1,13 @@
 /**
- * Promises that nobody awaits. A rejection of one would end the process, and all kernels with it, so each is given to `unawaited`,
- * which takes the rejection and reports it as a fault of ours. The lint refuses the operator `void`, with which a rejection would be
- * ignored by the reader and not by Node.js.
+ * Promises that nobody awaits. A rejection of one would end the process, and all kernels with it, so each is
+ * given to `unawaited`, which takes the rejection and reports it as a fault of the server. The lint refuses
+ * the operator `void`, with which a rejection would be ignored by the reader and not by Node.js.
  */
 
-/** Takes a rejection, and the place of the promise: its file and its purpose. The place is one of a few, so it may be a label. */
+/**
+ * Takes a rejection, and the place of the promise: its file and its purpose. There are few places, so a place
+ * may be the label of a metric.
+ */
 export type UnawaitedFaultListener = (error: unknown, place: string) => void;
 
 /** The line of the log about such a fault. */

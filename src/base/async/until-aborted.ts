@@ -18,7 +18,7 @@ export function untilAborted<T>(
   return new Promise((resolve, reject) => {
     const abort = () => {
       reject(reason());
-      if (discard !== undefined) promise.then(discard).catch(() => {}); // nobody waits for it any more
+      if (discard !== undefined) promise.then(discard).catch(() => {}); // nobody waits for the result
     };
     if (signal.aborted) abort();
     else signal.addEventListener('abort', abort, { once: true });

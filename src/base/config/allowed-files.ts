@@ -12,7 +12,7 @@ import { CONFIG_FILE, type FoundFile, readConfigFile } from './file.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The most files that are remembered; the one that was allowed first is forgotten first. */
+/** The most files that are remembered. The file that was allowed first is forgotten first. */
 const MAX_FILES = 1000;
 
 const ROOT_USER = 0;

@@ -32,7 +32,7 @@ export interface FoundFile {
 
 /** How a settings file is read. */
 export interface FileReading {
-  /** The user who reads it; the user of this process when absent. */
+  /** The user who reads the file; the user of this process when absent. */
   readonly userId?: number | undefined;
   /** Whether the file is obeyed; always when absent. A file that is not obeyed has no members and no faults. */
   readonly obeys?: ((file: FoundFile) => boolean) | undefined;

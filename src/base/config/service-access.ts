@@ -10,7 +10,7 @@ export interface ServiceAccess {
   readonly sessionId: string | undefined;
 }
 
-/** Returns the `SERVICE_*` variables of `env`. An empty one counts as unset. */
+/** Returns the `SERVICE_*` variables of `env`. An empty variable counts as unset. */
 export function readServiceAccess(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): ServiceAccess {

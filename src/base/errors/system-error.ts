@@ -43,7 +43,10 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   ETIMEDOUT: { what: 'the file system does not answer', advice: 'Look into dmesg and at the network.' },
 };
 
-/** Returns the name of an error's code, such as `ENOSPC`; undefined when it has none. LMDB gives numbers instead of names. */
+/**
+ * Returns the name of an error's code, such as `ENOSPC`; undefined for an error without a code. LMDB gives
+ * numbers instead of names.
+ */
 export function errorNameOf(error: unknown): string | undefined {
   const { code } = { code: undefined, ...Object(error) };
   if (typeof code === 'string') return code;

@@ -6,7 +6,7 @@ import { importSetUp } from './set-up-module.ts';
 /** A copy of uWebSockets.js. */
 export interface UwsCopy {
   readonly path: string;
-  /** The package that it comes from, or the setting that names it, for people. */
+  /** The package of the binary, or the setting that names the binary, for people. */
   readonly origin: string;
 }
 

@@ -26,7 +26,10 @@ export function* parseJson(json: Buffer, scan: JsonScan): Generator<undefined, u
   return yield* parseLarge(json, large);
 }
 
-/** Parses JSON without a large value: a small one, maybe among megabytes of blanks, or bytes that are no JSON. */
+/**
+ * Parses JSON without a large value: a small value, possibly with megabytes of blanks around it, or bytes
+ * that are not JSON.
+ */
 function* parseSmall(json: Buffer): Generator<undefined, unknown> {
   let [start, end] = [0, json.length];
   while (end - start > MAX_PIECE_BYTES && BLANKS.includes(json[start]!))

@@ -57,7 +57,7 @@ const QUOTES_AT_ONCE = 4096;
 /** The state of an open container. */
 interface Open {
   readonly start: number;
-  /** How many members it has so far, if it is an object that is not empty. */
+  /** The number of members so far, if the container is an object that is not empty. */
   members: number;
   /** The place of the last comma, or the start of the container. */
   comma: number;
@@ -91,12 +91,12 @@ export class JsonScan {
     return this.#excess ?? (this.#values > this.#bounds.maxValues ? 'values' : undefined);
   }
 
-  /** Whether brackets or quotes do not match: it is not JSON. */
+  /** Whether brackets or quotes do not match, so that the text is not JSON. */
   get isUnbalanced(): boolean {
     return this.#isUnbalanced || this.#open.length > 1 || this.#string !== -1;
   }
 
-  /** The whole value, and the large ones in it; undefined when it is not large. */
+  /** The whole value and the large values in it; undefined when the whole value is not large. */
   get large(): LargeValue | undefined {
     const [part] = this.#open[0]?.parts ?? [];
     return typeof part === 'object' ? part : undefined;

@@ -63,7 +63,10 @@ export const preparedJson = new Map<string, EncodedJson>();
 /** The JSON of objects that was made ahead (`prepareObject`). */
 const preparedObjects = new WeakMap<object, EncodedJson>();
 
-/** Makes the JSON of an object or a list for the next times it is written, in steps. It must not change from now on. */
+/**
+ * Makes the JSON of an object or a list in steps, for all later writes. The object or list must not change
+ * from now on.
+ */
 export function* prepareObject(value: object): Generator<undefined, void> {
   preparedObjects.set(value, new EncodedJson(yield* writeJson(value)));
 }
@@ -76,12 +79,15 @@ export function isShortJson(value: unknown, maxChars = MAX_PIECE_CHARS): boolean
   return roomAfter(value, maxChars) >= 0;
 }
 
-/** Returns how many of `room` characters the JSON of a value leaves; less than 0 when it is too long. */
+/**
+ * Returns the number of characters that the JSON of a value leaves of `room`; less than 0 when the JSON is
+ * too long.
+ */
 function roomAfter(value: unknown, maxChars: number): number {
   let room = maxChars;
   /**
-   * Values that are not counted yet. Most texts and numbers never get here, because they are
-   * counted as soon as they are found.
+   * Values that are not counted yet. Most texts and numbers are never in this list, because they are counted
+   * as soon as they are found.
    */
   const open = [value];
   while (open.length > 0 && room >= 0) {

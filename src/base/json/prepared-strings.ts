@@ -21,14 +21,19 @@ interface Prepared extends LongString {
 
 const NOTHING: Disposable = { [Symbol.dispose]: () => undefined };
 
-/** Long strings in use by their text. Of the process, because the JSON of a text is the same in each app. */
+/**
+ * The long strings in use, by their text. All apps of the process share them, because the JSON of a text is
+ * the same in each app.
+ */
 const prepared = new Map<string, Prepared>();
 
 export function isLongString(text: string): boolean {
   return text.length > MAX_SHORT_CHARS;
 }
 
-/** Returns a string as JSON and its digest, in steps of up to a millisecond, or in none when it was prepared. */
+/**
+ * Returns a string as JSON and its digest, in steps of up to a millisecond. A prepared string takes no step.
+ */
 export function* encodeLongString(text: string): Generator<undefined, LongString> {
   const known = prepared.get(text);
   if (known !== undefined) return known;

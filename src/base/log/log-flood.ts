@@ -4,7 +4,7 @@
  */
 
 const WINDOW_MS = 10_000;
-/** Lines of one kind in a window; the later ones are left out. */
+/** The most lines of one kind in a window. Later lines are left out. */
 const MAX_LINES = 100;
 /** Kinds that are counted at once. A message is a fixed text, so a server has far fewer. */
 const MAX_KINDS = 1000;

@@ -3,7 +3,7 @@ const MAX_CHARACTERS = 256 * 1024;
 
 /** The last lines of the log, at most 500 and 256 Ki characters, for problem reports of operators. */
 export class RecentLines {
-  /** Oldest first; those before `#first` are gone. */
+  /** The lines, oldest first. Lines before `#first` are no longer kept. */
   #lines: string[] = [];
   #first = 0;
   #characters = 0;

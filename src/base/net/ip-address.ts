@@ -45,7 +45,10 @@ export function parseAddress(text: string): IpAddress | undefined {
   return undefined;
 }
 
-/** Returns the IPv4 address, or the first 64 bits of an IPv6 address: one client usually owns all of the rest. Empty when it is none. */
+/**
+ * Returns the IPv4 address, or the first 64 bits of an IPv6 address: one client usually owns all of the rest.
+ * Returns an empty text for a text that is not an address.
+ */
 export function networkOf(address: string): string {
   return parseAddress(address)?.bytes.slice(0, 8).join('.') ?? '';
 }

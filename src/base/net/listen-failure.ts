@@ -11,8 +11,8 @@ export function probeListening(host: string, port: number): Promise<string | und
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-    // Without this option a second program could share the port, and the probe would not notice the
-    // first one.
+    // Without this option a second program could share the port, and the probe would not notice the first
+    // program.
     server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(undefined)));
   });
 }

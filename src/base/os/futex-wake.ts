@@ -1,7 +1,7 @@
 /** Wakes threads that wait for locks which lie in a file that processes share (futex(2)). Node.js has no function for it. */
 import { closeSync, openSync } from 'node:fs';
 
-/** The number of the system call. The C library has no function of its own for it. */
+/** The number of the system call, for which the C library has no function. */
 const SYS_FUTEX: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 202, arm64: 98 };
 const FUTEX_WAKE = 1;
 const EVERYBODY = 0x7fffffff;
@@ -12,8 +12,8 @@ const PAGE_BYTES = 4096;
 const WORD_BYTES = 4;
 
 /**
- * Wakes every process that waits for a lock in the first `bytes` (at most 4,096) of a file. Each then checks its lock again, so
- * this never does harm. Does nothing when there is no such file.
+ * Wakes every process that waits for a lock in the first `bytes` (at most 4,096) of a file. Each process then
+ * checks its lock again, so an unneeded call does no harm. Does nothing when there is no such file.
  */
 export type FutexWake = (file: string, bytes: number) => void;
 

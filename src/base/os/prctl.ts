@@ -9,7 +9,7 @@ type Prctl = (option: number, a: number, b: number, c: number, d: number) => num
 
 /**
  * Has the system kill this process when its parent ends, even if this process is stopped or its
- * event loop hangs. If the parent has already ended, that is not noticed. Returns `undefined` on
+ * event loop hangs. The call has no effect if the parent has already ended. Returns `undefined` on
  * success, otherwise the reason why this machine cannot do it.
  */
 export function dieWithParent(): Promise<string | undefined> {

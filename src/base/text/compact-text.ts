@@ -1,6 +1,6 @@
 /**
- * Copies texts that are kept for long. A short text that was cut from a long one would otherwise
- * keep the long one in memory.
+ * Copies texts that are kept for long. A short text that was cut from a long text would otherwise keep the
+ * long text in memory.
  */
 import { cutText } from './cut-text.ts';
 

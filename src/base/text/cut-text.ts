@@ -18,7 +18,10 @@ export function endOfText(text: string, maxChars: number): string {
   return cutText(text, placeAfter(text, Math.max(0, text.length - maxChars)));
 }
 
-/** Returns the place at which `cutText` cuts for this one. A negative place counts from the end. */
+/**
+ * Returns the place at which `cutText` cuts when it is asked for `place`. A negative place counts from the
+ * end.
+ */
 export function placeToCut(text: string, place: number): number {
   const at = place < 0 ? Math.max(0, text.length + place) : place;
   const isWithinPair = isLowSurrogate(text.charCodeAt(at)) && isHighSurrogate(text.charCodeAt(at - 1));

@@ -1,7 +1,9 @@
 /** A wall-clock time as the API shows it: RFC 3339, UTC, with milliseconds. */
 export type IsoTime = string;
 
-/** The last time that was written as a text. Of the process, because a time has one text. */
+/**
+ * The last time that was written as a text. All apps of the process share it, because a time has one text.
+ */
 let lastMs = 0;
 let lastText = timestampOf(lastMs);
 

@@ -18,7 +18,7 @@ const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const DAY_MS = 86_400_000;
 const AUTHORITY_DAYS = 3650;
 const SERVER_DAYS = 3650;
-/** How long the certificate of a node is valid. A node renews it long before. */
+/** How long the certificate of a node is valid. A node renews its certificate long before the end. */
 const NODE_DAYS = 90;
 
 /** A private key and its certificate, as PEM. */
@@ -43,7 +43,7 @@ export async function makeAuthority(): Promise<Credentials> {
   return { key: await exportKey(keys), cert: cert.toString('pem') };
 }
 
-/** Makes the key and certificate of a server. They are kept in memory only. */
+/** Makes the key and certificate of a server, which are kept in memory only. */
 export async function makeServerCredentials(authority: Credentials): Promise<Credentials> {
   const keys = await newKeys();
   const cert = await sign(authority, 'CN=server', keys.publicKey, SERVER_DAYS, ExtendedKeyUsage.serverAuth);

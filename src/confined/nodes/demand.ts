@@ -5,9 +5,9 @@ export interface Load {
   readonly live: number;
   /** Kernels that wait for a machine with room. */
   readonly waiting: number;
-  /** The kernels that one machine takes; Infinity while none has said it. */
+  /** The number of kernels that one machine takes; Infinity until a machine has reported it. */
   readonly capacity: number;
-  /** Machines that take kernels, and those that are still starting. */
+  /** Machines that take kernels, and machines that are still starting. */
   readonly usable: number;
   readonly starting: number;
 }
@@ -39,7 +39,7 @@ export class RecentMost {
     this.#keepMs = keepMs;
   }
 
-  /** Notes a number. Returns the largest one of the last `keepMs`. */
+  /** Notes a number of machines. Returns the largest number of the last `keepMs`. */
   note(count: number, now: number): number {
     while ((this.#noted.at(-1)?.count ?? Infinity) <= count) this.#noted.pop();
     this.#noted.push({ count, at: now });

@@ -40,8 +40,9 @@ export class EnrolledNodes {
   }
 
   /**
-   * Reads the files in the folder, which is made when it is missing, or makes an authority. `unseal` opens the authority that a
-   * restored backup has sealed in a file, and throws one line when the keyring does not open it.
+   * Reads the files in the folder, or makes an authority. A missing folder is made. `unseal` opens the
+   * authority that a restored backup has sealed in a file, and throws one line when the keyring does not open
+   * it.
    */
   static async open(
     folder: string,
@@ -81,7 +82,10 @@ export class EnrolledNodes {
     return this.#nodes.get(name);
   }
 
-  /** Returns the node that has this certificate, which the authority has signed; undefined when it was removed. */
+  /**
+   * Returns the node with this certificate, which the authority has signed; undefined when the node was
+   * removed.
+   */
   owner(certificate: X509Certificate): EnrolledNode | undefined {
     const key = keyOf(certificate);
     return this.list().find((node) => node.key === key);

@@ -39,7 +39,7 @@ export function parseNodeAddress(text: string): { readonly host: string; readonl
   return { host: host.replace(/^\[(.*)\]$/, '$1'), port };
 }
 
-/** The invitations that have not been used. They are in memory only: a restart of the server ends them. */
+/** The unused invitations. They are in memory only, so a restart of the server ends them. */
 export class Invitations {
   readonly #authority: Buffer;
   /** By the digest of the secret. The oldest first. */
@@ -52,8 +52,8 @@ export class Invitations {
   }
 
   /**
-   * Returns a new code, and the time at which it ends. The oldest open one ends when there are too many. `name` is the name that the
-   * node gets; without it the node names itself.
+   * Returns a new code, and the time at which it ends. When too many invitations are open, the oldest one
+   * ends. `name` is the name that the node gets; without `name` the node names itself.
    */
   make(now = Date.now(), name?: string): { readonly code: string; readonly expiresAt: string } {
     const secret = randomBytes(SECRET_BYTES);
@@ -66,7 +66,10 @@ export class Invitations {
     };
   }
 
-  /** Ends the open invitation with this secret, and returns the name that it gives. Returns undefined when there is none. */
+  /**
+   * Ends the open invitation with this secret, and returns the name that the invitation gives. Returns
+   * undefined without such an invitation.
+   */
   use(secret: string, now = Date.now()): { readonly name: string | undefined } | undefined {
     const digest = digestOf(Buffer.from(secret, 'base64url'));
     const found = this.#open.get(digest);

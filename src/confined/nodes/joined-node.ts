@@ -1,4 +1,7 @@
-/** A node that is connected: its orders, reports and condition. It is lost when its connection ends or stays silent. */
+/**
+ * A connected node: its orders, reports and condition. A node is lost when its connection ends or stays
+ * silent.
+ */
 
 import type { Socket } from 'node:net';
 import { unawaited } from '#src/base/async/unawaited.ts';
@@ -24,7 +27,10 @@ import {
   sendLine,
 } from './protocol.ts';
 
-/** The memory that a kernel is expected to take soon after it has started, and for how long it counts. */
+/**
+ * The memory that a kernel is expected to take soon after its start, and the time for which this memory
+ * counts.
+ */
 const CLAIM_BYTES = 128 * 2 ** 20;
 const CLAIM_MS = 5000;
 /** The bytes that may wait for a node. An order has a few kilobytes, and orders are refused when they wait for long. */

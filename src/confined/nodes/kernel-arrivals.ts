@@ -1,6 +1,7 @@
 /**
- * The connections of kernels on nodes, in the process whose sessions they belong to. A kernel is believed if the certificate of its
- * connection is that of the node that got its order, and if its id and token are those of the order. Each id works once.
+ * The connections of kernels on nodes, in the process whose sessions they belong to. A kernel is accepted if
+ * the node that got its order owns the certificate of the connection, and if id and token match the order.
+ * Each id works once.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
@@ -25,7 +26,9 @@ export class KernelArrivals {
   /** The port at which this process takes the connections. Set once it listens. */
   port = 0;
 
-  /** Takes the connection of a kernel from its first line on. Throws `ShapeError` when it is not expected. */
+  /**
+   * Takes the connection of a kernel from its first line on. Throws `ShapeError` for an unexpected kernel.
+   */
   async take(socket: TLSSocket, { id: given, token }: FrameFields, rest: Buffer): Promise<void> {
     const id = asText(given, 'id');
     const certificate = socket.getPeerX509Certificate();

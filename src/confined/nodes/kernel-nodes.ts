@@ -42,7 +42,10 @@ export interface KernelNodesOptions {
   readonly isSecret?: ((given: string) => boolean) | undefined;
   /** The folder of the workspaces, which nodes have mounted at the same path, and a text in a file in it that they read. */
   readonly check: { readonly path: string; readonly text: string };
-  /** Takes the connections of kernels whose sessions are in this process; absent: they belong to other processes. */
+  /**
+   * Takes the connections of kernels whose sessions are in this process; absent when all sessions are in
+   * other processes.
+   */
   readonly arrivals?: KernelArrivals;
   /** How the node of a kernel is chosen. */
   readonly placement: Placement;
@@ -54,7 +57,7 @@ export interface KernelNodesOptions {
 /** A node as operators see it. */
 export interface NodeState {
   readonly name: string;
-  /** `away`: it is not connected. `draining`: it gets no new kernels. */
+  /** `away`: the node is not connected. `draining`: the node gets no new kernels. */
   readonly state: 'joined' | 'draining' | 'away';
   /** Whether an operator wants no new kernels there. */
   readonly isDraining: boolean;
@@ -64,7 +67,7 @@ export interface NodeState {
   readonly kernels: number;
   readonly offer: NodeOffer | null;
   readonly condition: NodeCondition | null;
-  /** Why it gets no kernels, or why it was refused last; null when nothing is wrong. */
+  /** Why the node gets no kernels, or the reason for its last refusal; null when nothing is wrong. */
   readonly problem: string | null;
 }
 
@@ -158,7 +161,9 @@ export class KernelNodes implements AsyncDisposable {
     });
   }
 
-  /** Calls the function when an order waits, and when a node has joined or is lost. There is one such function. */
+  /**
+   * Calls `listener` when an order waits, and when a node has joined or is lost. There is one such listener.
+   */
   watch(changed: () => void): void {
     this.#watcher = changed;
   }
@@ -168,7 +173,9 @@ export class KernelNodes implements AsyncDisposable {
     return this.#waiting.size;
   }
 
-  /** Decides whether a node gets new kernels. Its present ones stay. Returns whether there is such a node. */
+  /**
+   * Decides whether a node gets new kernels; its present kernels stay. Returns whether there is such a node.
+   */
   drain(name: string, isDraining: boolean): boolean {
     const isKnown = this.#options.enrolled.drain(name, isDraining);
     if (!isDraining) this.#place();
@@ -182,7 +189,7 @@ export class KernelNodes implements AsyncDisposable {
     return isKnown;
   }
 
-  /** Gives the order to a node; it waits when there is no room.  */
+  /** Gives the order to a node. The order waits while no node has room. */
   order(id: string, order: FrameFields, listener: ChildListener, where: KernelPlace = {}): void {
     const patience = setTimeout(() => {
       this.#waiting.delete(id);
@@ -211,7 +218,7 @@ export class KernelNodes implements AsyncDisposable {
     return true;
   }
 
-  /** Notes whether a kernel works. Returns false when no node has it. */
+  /** Notes whether a kernel works. Returns false when no node has the kernel. */
   setBusy(id: string, isBusy: boolean): boolean {
     const node = this.#placed.get(id);
     node?.setBusy(id, isBusy);
@@ -328,7 +335,9 @@ export class KernelNodes implements AsyncDisposable {
     return invited && { name: invited.name, isTemporary: invited.name !== undefined };
   }
 
-  /** `isWanted` is asked when the certificate is made: it counts only if it returns true. */
+  /**
+   * `isWanted` is called when the certificate is made. The certificate counts only if the call returns true.
+   */
   async #certify(
     name: string,
     request: string,
@@ -336,7 +345,8 @@ export class KernelNodes implements AsyncDisposable {
     isWanted: () => boolean = () => true,
   ): Promise<string> {
     const { enrolled } = this.#options;
-    // The name is taken before anything is awaited, so that machines of one name that enrol at once get different ones.
+    // The name is taken before anything is awaited, so that simultaneous enrolments with one name get
+    // different names.
     this.#enrolling.add(name);
     try {
       const { signNode } = await import('./certificates.ts');
@@ -350,8 +360,9 @@ export class KernelNodes implements AsyncDisposable {
   }
 
   /**
-   * Returns the name, with a number when another machine has it: one that is connected, or enrols now. A temporary node takes the name
-   * of no other one, because nobody has invited this machine in particular.
+   * Returns the name, with a number appended when a connected or enrolling machine has the same name. A
+   * temporary node never takes the name of another node, because nobody has invited this machine in
+   * particular.
    */
   #freeName(wanted: string, isTemporary: boolean): string {
     const isTaken =
@@ -369,7 +380,7 @@ export class KernelNodes implements AsyncDisposable {
         enrolled.remove(name);
   }
 
-  /** Returns the node at the other end. Throws when its certificate is not one of a node. */
+  /** Returns the node at the other end. Throws when its certificate is not the certificate of a node. */
   #peerOf(socket: TLSSocket): EnrolledNode {
     const certificate = socket.getPeerX509Certificate();
     if (!socket.authorized || certificate === undefined)
@@ -398,7 +409,7 @@ export class KernelNodes implements AsyncDisposable {
           ? `The file ${check.path} is another one on the node: mount the server's folder there.`
           : `The node cannot read ${check.path}: mount the server's folder of workspaces at the same path.`,
       );
-    const peer = this.#peerOf(socket); // it may have been removed meanwhile
+    const peer = this.#peerOf(socket); // the node may have been removed meanwhile
     const before = this.#nodes.get(name);
     this.#nodes.delete(name); // the loss of an earlier connection does not end the membership
     before?.end('it has connected again');

@@ -18,13 +18,13 @@ export interface NodeSecret {
 
 /** Reads the file on a node. Throws one line when it cannot be read, has another form, or is readable by everybody. */
 export function readNodeSecret(file: string): NodeSecret {
-  // The group may read it: Kubernetes gives files of a Secret to the group of the pod.
+  // The group may read the file, because Kubernetes gives files of a Secret to the group of the pod.
   return parse(file, 0o007);
 }
 
 /**
- * Returns the function that compares a secret with that of the file. A missing file is made. Throws one line when the file cannot be
- * used, other users can read it, or it is of another server.
+ * Returns the function that compares a secret with the secret in the file. A missing file is made. Throws one
+ * line when the file cannot be used, other users can read it, or it is of another server.
  */
 export function openNodeSecret(options: {
   readonly file: string;
@@ -44,7 +44,7 @@ export function openNodeSecret(options: {
   return (given) => timingSafeEqual(digestOf(Buffer.from(given, 'base64url')), expected);
 }
 
-/** Returns whether an enrolling machine has sent such a secret, and not that of an invitation. */
+/** Returns whether an enrolling machine has sent the shared secret, and not the secret of an invitation. */
 export function isNodeSecret(given: string): boolean {
   return Buffer.from(given, 'base64url').length === SECRET_BYTES;
 }

@@ -11,7 +11,7 @@ import type { Credentials } from './certificates.ts';
 import { type FrameFields, readFirstLine, sendLine, tune } from './protocol.ts';
 
 const HANDSHAKE_MS = 10_000;
-/** How long the other side of a connection that is over may take to close its end. */
+/** How long the other side of an ended connection may take to close its end. */
 const FAREWELL_MS = 5000;
 /** Connections that no node is known to have made, of addresses from which no node has joined. */
 const MAX_STRANGERS = 256;
@@ -34,7 +34,9 @@ const OF_NODE = 'node ';
  * connections and stays silent closes its own, and no connection of a node.
  */
 export class Strangers {
-  /** By network, or by address for those of nodes; then by address and port, oldest first. */
+  /**
+   * The connections by network, or by address for addresses of nodes; then by address and port, oldest first.
+   */
   readonly #groups = new Map<string, Map<string, Socket>>();
   /** The group of each connection. */
   readonly #groupOf = new Map<string, string>();
@@ -48,7 +50,7 @@ export class Strangers {
     if (own.size >= (isOfNode ? MAX_OF_NODE_ADDRESS : MAX_OF_STRANGE_NETWORK)) this.#evict(own);
     else if (!isOfNode) this.#makeRoom();
     const name = `${address} ${port}`;
-    this.#forget(name); // an earlier connection of this port is over
+    this.#forget(name); // an earlier connection from this port has ended
     own.set(name, socket);
     this.#groups.set(group, own);
     this.#groupOf.set(name, group);
@@ -106,7 +108,7 @@ export interface NodeServerOptions {
   readonly ports: readonly number[];
   readonly authority: Credentials;
   readonly log: KernelLog;
-  /** Takes a connection. A `ShapeError` is told to the other side. */
+  /** Takes a connection. The message of a `ShapeError` is sent to the other side. */
   readonly take: (socket: TLSSocket, first: FrameFields, rest: Buffer) => Promise<void> | void;
 }
 
@@ -114,7 +116,7 @@ export interface NodeServer extends AsyncDisposable {
   readonly port: number;
 }
 
-/** Resolves when it listens. Rejects with one line when none of the ports can be had. */
+/** Resolves when the server listens. Rejects with one line when all of the ports are taken. */
 export async function openNodeServer(options: NodeServerOptions): Promise<NodeServer> {
   const { host, ports, authority, log, take } = options;
   const { makeServerCredentials } = await import('./certificates.ts');
@@ -197,7 +199,7 @@ export async function openNodeServer(options: NodeServerOptions): Promise<NodeSe
   };
 }
 
-/** Tells the other side why it is refused, and ends the connection. */
+/** Sends the reason of the refusal to the other side, and ends the connection. */
 export function refuse(socket: TLSSocket, reason: string): void {
   sendLine(socket, { op: 'refused', reason });
   endSoon(socket);

@@ -5,7 +5,8 @@ import { releaseOf } from './release.ts';
 
 /**
  * Returns a starter of kernel hosts that has notebooks' kernels on nodes. Everything else stays on this machine: files that users
- * bring are parsed here, and so is the check that a kernel starts. `isPlain`: the kernels are to have only marimo loaded.
+ * bring are parsed here, and so is the check that a kernel starts. `isPlain`: the kernels shall have only
+ * marimo loaded.
  */
 export function withNodes(
   nodes: KernelNodes,

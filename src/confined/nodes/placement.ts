@@ -1,8 +1,8 @@
 /** The choice of the node on which a kernel starts. */
 
-/** A node as the choice sees it. */
+/** The facts about a node that decide the placement of a kernel. */
 export interface Candidate {
-  /** Its kernels, also those that are about to start. */
+  /** The kernels of the node, including kernels that are about to start. */
   readonly kernels: number;
   readonly capacity: number;
   readonly freeMemoryBytes: number;
@@ -20,7 +20,10 @@ export const LEAST_FREE_BYTES = 256 * 2 ** 20;
 /** `spread`: by free memory and load. `workspace`: on the node with most kernels of the same workspace, as long as it has room. */
 export type Placement = 'spread' | 'workspace';
 
-/** Returns the candidate for a kernel; undefined when none has room. Among equals it is the first one. */
+/**
+ * Returns the best candidate for a kernel; undefined when no candidate has room. Among equal candidates the
+ * first is returned.
+ */
 export function choose<C extends Candidate>(candidates: readonly C[], placement: Placement): C | undefined {
   const together = (one: C) => (placement === 'workspace' ? one.ofWorkspace : 0);
   return candidates

@@ -17,8 +17,8 @@ export const BEAT_MS = 1000;
 /** A node that has heard nothing for this long ends its kernels. */
 export const LEASE_MS = 5000;
 /**
- * The server gives up a node that it has not heard for this long. It is longer than the lease and the end of the kernels
- * together, so that a session never has two kernels that write files.
+ * The server gives up a node that was silent for this long. The time is longer than the lease and the end of
+ * the kernels together, so that a session never has two kernels that write files.
  */
 export const LOST_MS = 7000;
 /** How long a connection may take until its first line. */
@@ -52,7 +52,7 @@ export interface Release {
 /** A machine that offers its kernel host. */
 export interface NodeOffer {
   readonly release: Release;
-  /** One line: how kernels are confined there. */
+  /** One line that describes the confinement of kernels on the node. */
   readonly confinement: string;
   readonly cores: number;
   readonly memoryBytes: number;
@@ -65,7 +65,7 @@ export interface NodeCondition {
   readonly freeMemoryBytes: number;
   /** The load average of one minute. */
   readonly load: number;
-  /** Why the node cannot use the folder of the workspaces; null when it can. */
+  /** The reason why the node cannot use the folder of the workspaces; null when the node can use it. */
   readonly filesProblem: string | null;
 }
 

@@ -13,7 +13,7 @@ const MAX_ANSWER_BYTES = 16 * 2 ** 20;
 export interface RayJobsOptions {
   /** Without a slash at the end. */
   readonly url: string;
-  /** The file of the token. It is read for each request, because operators replace it. */
+  /** The file of the token. The file is read for each request, because operators replace it. */
   readonly tokenFile: string;
 }
 
@@ -64,7 +64,7 @@ export class RayJobs {
       .map((job) => decodeJob(job));
   }
 
-  /** Ends a job. Does nothing when it has ended, or does not exist. */
+  /** Ends a job. Does nothing when the job has ended or does not exist. */
   async stop(id: string): Promise<void> {
     await this.#ask('POST', `/api/jobs/${id}/stop`, {});
   }
@@ -74,7 +74,10 @@ export class RayJobs {
     await this.#ask('DELETE', `/api/jobs/${id}`);
   }
 
-  /** Resolves with the answer; undefined: Ray does not know the job. Answers are never quoted, because they may contain the request. */
+  /**
+   * Resolves with the answer, or with undefined when Ray does not know the job. Answers are never quoted,
+   * because they may contain the request.
+   */
   async #ask(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<unknown> {
     const { url } = this.#options;
     const token = this.#readToken();

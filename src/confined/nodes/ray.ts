@@ -32,7 +32,9 @@ export interface RayNodesOptions extends NodeBounds {
   readonly nodes: Pick<KernelNodes, 'waiting' | 'invite' | 'list' | 'drain' | 'remove' | 'watch'>;
   /** The address at which nodes reach this server. */
   readonly address: string;
-  /** Distinguishes the jobs of this server from those of others; the same after a restart. */
+  /**
+   * Distinguishes the jobs of this server from jobs of other servers. The text is the same after a restart.
+   */
   readonly serverId: string;
   readonly log: KernelLog;
   /** For tests. */
@@ -45,7 +47,7 @@ interface Machine {
   readonly jobId: string;
   readonly postedAt: number;
   hasJoined: boolean;
-  /** Drained by this engine, because it is not needed. */
+  /** Whether this engine has drained the node, because the node is not needed. */
   isLeaving: boolean;
 }
 
@@ -100,12 +102,12 @@ export class RayNodes implements AsyncDisposable {
   }
 
   async #stopStarting(): Promise<void> {
-    await this.#turn; // it may post a job
+    await this.#turn; // the turn may post a job
     const starting = [...this.#machines.values()].filter(({ hasJoined }) => !hasJoined);
     await Promise.allSettled(starting.map(({ jobId }) => this.#options.jobs.stop(jobId)));
   }
 
-  /** Takes a turn now, or after the present one. */
+  /** Begins a turn now, or after the end of the present turn. */
   #begin(): void {
     if (this.#isEnded) return;
     if (this.#turn !== undefined) {
@@ -187,7 +189,7 @@ export class RayNodes implements AsyncDisposable {
     }
     this.#machines.delete(machine.name);
     this.#options.nodes.remove(machine.name);
-    if (job === undefined) return; // the request for it never arrived, or an operator has deleted it
+    if (job === undefined) return; // the request never arrived, or an operator has deleted the job
     this.#failedJobs++;
     this.#mayPostAt = performance.now() + this.#pause(this.#failedJobs);
     this.#jobProblem = `A kernel node could not start on Ray: ${refusal ?? lastLine(job)} (job ${job.id})`;
@@ -227,7 +229,7 @@ export class RayNodes implements AsyncDisposable {
       if (this.#failedJobs > 0) this.#mayPostAt = now + this.#pause(this.#failedJobs); // one at a time
     }
     const surplus = usable.length - Math.max(target, wanted);
-    const kernelsOf = ({ name }: Machine) => states.get(name)?.kernels ?? -1; // one that starts goes first
+    const kernelsOf = ({ name }: Machine) => states.get(name)?.kernels ?? -1; // starting nodes come first
     const emptiest = usable.toSorted((one, other) => kernelsOf(one) - kernelsOf(other));
     for (const machine of emptiest.slice(0, Math.max(0, surplus))) {
       if (!machine.hasJoined) this.#end(machine);
@@ -251,7 +253,7 @@ export class RayNodes implements AsyncDisposable {
     };
     const { code, port } = nodes.invite(machine.name);
     const host = address.includes(':') ? `[${address}]` : address;
-    // Before it is known whether Ray has taken it, because a job whose answer is lost may run.
+    // The job is noted before Ray has answered, because a job may run although the answer is lost.
     this.#machines.set(machine.name, machine);
     await jobs.submit({
       id: machine.jobId,

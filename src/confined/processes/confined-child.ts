@@ -28,7 +28,7 @@ import type { ChildRequest, Confinement } from './launch-order.ts';
 export interface ChildPort {
   /** The running host. Waits while it restarts, rejects when it is down for good. */
   readonly zygote: () => Promise<Zygote>;
-  /** Returns a path for one socket that was not used before. */
+  /** Returns an unused path for one socket. */
   readonly newSocketPath: () => string;
   /** Identifies and signals the process at the other end of a connection. */
   readonly peers: () => PeerProcess;
@@ -48,8 +48,8 @@ export interface ChildStarter {
     reading?: FrameReading,
   ): ConfinedChild;
   /**
-   * Returns a path that was not used before, for one socket or one folder with sockets. It is in a
-   * folder that only the server can enter.
+   * Returns an unused path for one socket or one folder with sockets, in a folder that only the server can
+   * enter.
    */
   newSocketPath(): string;
 }
@@ -79,7 +79,7 @@ export type ChildEnd =
 export interface ChildEvents {
   /** The child has connected and is sent its launch. */
   admitted?(): void;
-  /** `node`: the other machine on which the process is; undefined on this one. */
+  /** `node`: the other machine on which the process runs; undefined for a process on this machine. */
   forked?(pid: number, node: string | undefined): void;
   /** Parsed frames in order. A `ShapeError` thrown here counts as a breach of the protocol. */
   received(values: readonly unknown[]): void;
@@ -215,7 +215,8 @@ export class ConfinedChild implements Disposable {
     const door = new KernelDoor(token, this.#port.peers(), admit);
     this.#door = door;
     await door.listen(path);
-    // The host may have ended meanwhile. It has reported its children as lost, and would report nothing about another one.
+    // The host may have ended meanwhile. It has already reported its children as lost, and would report
+    // nothing about another child.
     while (!zygote.alive) zygote = await this.#port.zygote();
     if (this.#isGone || this.#isEnding) return;
     this.#zygote = zygote;

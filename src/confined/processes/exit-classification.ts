@@ -10,7 +10,7 @@ export interface KernelExit {
     | 'kernel_host_lost'
     | 'kernel_protocol_error'
     | 'stopped';
-  /** The exit code when the process ended by itself and reported it in time. */
+  /** The exit code of a process that ended by itself and reported the code in time. */
   readonly code: number | null;
   readonly signal: string | null;
   /** One sentence for people. */
@@ -22,8 +22,7 @@ export interface ProcessEnd {
   readonly code: number;
   readonly signal: number | null;
   /**
-   * Whether the process was killed because all of its processes together used more memory than they
-   * may.
+   * Whether the process was killed because it and its child processes together exceeded their memory limit.
    */
   readonly outOfMemory?: boolean;
   /** Whether its machine killed a process for lack of memory. Absent where this server can find that out by itself. */
@@ -57,7 +56,7 @@ export interface EndFacts {
 
 const SIGNAL_NAMES: ReadonlyMap<number, string> = new Map(
   Object.entries(constants.signals)
-    .reverse() // if a signal has two names, such as SIGABRT and SIGIOT, the better known one is first
+    .reverse() // of two names of one signal, such as SIGABRT and SIGIOT, the better known name is first
     .map(([name, number]) => [number, name]),
 );
 
@@ -128,7 +127,10 @@ function lacksProcesses(words: string): boolean {
   );
 }
 
-/** Returns why the kernel host could not fork; its error in other cases than that of a limit. */
+/**
+ * Returns the reason why the kernel host could not fork: a sentence for a reached limit, and otherwise the
+ * host's error.
+ */
 export function describeRefusal(reason: string): string {
   return reason.startsWith('[Errno 11]') ? `${NO_PROCESSES}.` : reason;
 }

@@ -7,7 +7,7 @@ export interface Frame {
   readonly body: Buffer;
 }
 
-/** The other side broke the protocol. Nothing more is read from the connection. */
+/** Thrown when the other side broke the protocol. Nothing more is read from the connection then. */
 export class FrameError extends Error {
   override readonly name = 'FrameError';
 }

@@ -24,12 +24,12 @@ interface UnsentFrame {
 export class FrameSender {
   /** Undefined until the child has connected. */
   socket: Socket | undefined;
-  /** Called in a later turn each time the child has taken everything that it was sent. */
+  /** Called in a later turn each time the child has taken all frames. */
   onDrained: (() => void) | undefined;
   readonly #overrun: () => void;
   /** The first frame that is still being made, and all frames after it. */
   readonly #unsent: UnsentFrame[] = [];
-  /** The bytes of those frames among `#unsent` that are made. */
+  /** The bytes of the encoded frames in `#unsent`. */
   #unsentBytes = 0;
   #isOverrun = false;
   readonly #afterWrite = () => {
@@ -47,7 +47,7 @@ export class FrameSender {
     return socket === undefined || socket.destroyed ? 0 : this.#unsentBytes + socket.writableLength;
   }
 
-  /** Whether the child has taken everything that it was sent. */
+  /** Whether the child has taken all frames. */
   get isIdle(): boolean {
     const { socket } = this;
     return (

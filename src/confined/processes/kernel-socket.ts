@@ -21,8 +21,8 @@ const FROM_KERNEL = 0;
 const TURN_MS = 4;
 const LONG_MS = 25;
 /**
- * How many frames are handed over together: `SLICE_FRAMES` at first, and up to `SLICE_LIMIT` when
- * they turn out to be quick.
+ * How many frames are handed over together: `SLICE_FRAMES` at first, and up to `SLICE_LIMIT` when frames are
+ * handled quickly.
  */
 const SLICE_FRAMES = 16;
 const SLICE_LIMIT = 512;
@@ -98,7 +98,7 @@ export class KernelSocket {
     this.#decoder = new FrameDecoder(reading.limitBytes);
   }
 
-  /** Takes the connection of the child. `bytes` were read from it. Called once. */
+  /** Takes the connection of the child, from which `bytes` were already read. Called once. */
   take(socket: Socket, bytes: Buffer): void {
     if (this.#destroyed) {
       socket.destroy();
@@ -139,12 +139,15 @@ export class KernelSocket {
     return this.#progress;
   }
 
-  /** Whether frames that were read are still to be handled, and nothing holds them. */
+  /** Whether unhandled frames wait, and the socket is not held. */
   get isWorking(): boolean {
     return (this.#frames !== undefined && !this.#held) || this.#resting;
   }
 
-  /** Signals the connected process. Returns false when there is none, or the signal cannot reach it. */
+  /**
+   * Signals the connected process. Returns false without a process, or when the signal cannot reach the
+   * process.
+   */
   signalPeer(peers: PeerProcess, signal: number): boolean {
     return this.#socket !== null && peers.signal(this.#socket, signal);
   }
@@ -212,7 +215,7 @@ export class KernelSocket {
     else this.#events.failed(wrong);
   }
 
-  /** Takes the next frame, or begins to parse it when it is large. Returns false when there is none. */
+  /** Takes the next frame, or begins to parse a large frame. Returns false when there is no frame. */
   #beginFrame(frames: Generator<Frame, void>, values: unknown[]): boolean {
     const next = frames.next();
     if (next.done) {

@@ -6,8 +6,8 @@ import { type KernelLimits, rlimitsOf } from './limits.ts';
 /** A request to start one child of the kernel host. */
 export interface ChildRequest {
   /**
-   * The members of the order, as `python/forking/orders.py` declares them, without `id` and
-   * `connection`. They contain nothing of a workspace.
+   * The members of the order, as `python/forking/orders.py` declares them, without `id` and `connection`. An
+   * order contains no data of a workspace.
    */
   readonly order: Readonly<Record<string, unknown>>;
   /** The task of the process, sent to it over its own connection. */
@@ -121,6 +121,6 @@ export function bareConfinement(
 /** Returns the confinement of a kernel as an order contains it. */
 export function confineOrder(confinement: Confinement, { processes }: KernelLimits): Record<string, unknown> {
   const { hiddenPaths: hidden, readPaths: read, writePaths: write } = confinement;
-  // The kernel host does not know which worker it starts a kernel for.
+  // The kernel host does not know the worker for which it starts a kernel.
   return { ...confinementWanted(confinement), hidden, read, write, processes, shield: [process.pid] };
 }

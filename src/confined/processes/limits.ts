@@ -14,7 +14,8 @@ export interface KernelLimits {
   /** The processor time of each of the kernel's processes. */
   readonly cpuSeconds: number | null;
   /**
-   * How strongly the kernel gives way to others when there is too little processor time: 0 to 19.
+   * The niceness of the kernel, from 0 to 19: how much it gives way to other processes when processor time is
+   * short.
    */
   readonly nice: number;
 }

@@ -3,8 +3,8 @@ import type { KernelLimits } from './limits.ts';
 
 const MIB = 2 ** 20;
 /**
- * The memory limit of all processes together that work for a workspace but belong to none of its
- * kernels, unless kernels have a lower one.
+ * The memory limit of all processes together that work for a workspace but belong to none of its kernels,
+ * unless the limit of kernels is lower.
  */
 const MEMORY_BYTES = 3 * 1024 * MIB;
 

@@ -1,8 +1,9 @@
 /** Waits that end when a signal aborts. */
 
 /**
- * Returns a signal that aborts with either of the two. The caller keeps both: Node.js collects a timeout to which only a combined signal
- * refers, before it aborts (https://github.com/nodejs/node/issues/57736).
+ * Returns a signal that aborts when either of two signals aborts. The caller keeps both: Node.js collects a
+ * timeout to which only a combined signal refers, before it aborts
+ * (https://github.com/nodejs/node/issues/57736).
  */
 export function eitherSignal(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {
   return other === undefined ? one : AbortSignal.any([one, other]);
@@ -19,7 +20,7 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefin
   });
 }
 
-/** The longest time of a timer: a longer one would end at once. */
+/** The longest time of a timer. A timer with a longer time would end at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** Resolves with the work, or rejects and aborts its signal after `ms`. */

@@ -5,9 +5,11 @@ import { GIVE_UP_AFTER_MS } from './event-stream.ts';
 const PAUSE_MS = 100;
 
 export interface QueuedCall<T> {
-  /** Resolves when the work that a call has begun is over. It is called only when another call waits for it. */
+  /**
+   * Resolves when the work that a call has begun has ended. Called only when another call waits for this end.
+   */
   readonly over?: (begun: T) => Promise<unknown>;
-  /** When it aborts before the turn of the call has come, the call is rejected with its reason. */
+  /** If the signal aborts before the turn of the call, the call is rejected with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** How many seconds the call waits for the end of an abandoned preceding call: 60 by default. */
   readonly timeoutS?: number | null | undefined;

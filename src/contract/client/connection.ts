@@ -73,12 +73,12 @@ export interface OutgoingRequest<Answer = unknown> extends PostOptions, WriteOpt
   readonly query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Bytes that are sent as they are, in place of `body`. */
+  /** Bytes that are sent unchanged, in place of `body`. */
   readonly content?: Uint8Array | ReadableStream<Uint8Array> | undefined;
   readonly headers?: Readonly<Record<string, string | undefined>>;
   /** Whether leaving interrupts the work that the request started, so that it is not repeated after a lost connection. */
   readonly endsWithConnection?: boolean;
-  /** Never set: it carries the type of the answer. */
+  /** Never set at run time. The member carries the type of the answer. */
   readonly answer?: Answer;
 }
 
@@ -164,7 +164,7 @@ export class Connection {
         signal,
         isFinal: (error) => {
           const { isRefused, status } = Object(error);
-          // A server that answers 5xx may have died after it has stored the change.
+          // A server may have died after it has stored the change of a request that is answered with 5xx.
           if (!isRefused && !(status < 500)) unclear ??= error;
           return (unclear && endsWithConnection) || performance.now() >= end;
         },
@@ -172,7 +172,7 @@ export class Connection {
     } catch (error) {
       const { status, code } = Object(error);
       if (unclear) {
-        if (method === 'DELETE' && /_(found|closed)$/.test(code)) return undefined as T; // the first attempt has deleted it
+        if (method === 'DELETE' && /_(found|closed)$/.test(code)) return undefined as T; // deleted by the first try
         if (endsWithConnection && error instanceof ConnectionError)
           throw new CodeInterrupted(this.baseUrl + path, error);
         // The repetition of a change may be refused because of the first attempt: whether that took effect is not known.
@@ -217,7 +217,7 @@ export class Connection {
       throw unexpectedResponse(response, url, redirectionOf(response));
     }
     const text = await (await this.#bodyOf(request, response)).text();
-    // Another text than JSON is that of a proxy.
+    // A text that is not JSON comes from a proxy.
     throw new ApiError(
       response.status,
       response.headers,
@@ -284,8 +284,8 @@ export function newKey(): string {
 export const NO_TOKEN = 'The access token has an invalid character.';
 
 /**
- * Returns whether a header can carry the token, of which `fetch` removes white space around it. For one that it cannot carry, `fetch`
- * throws an error that shows all of it.
+ * Returns whether a header can carry the token, of which `fetch` removes white space around it. For a token
+ * that a header cannot carry, `fetch` would throw an error that shows the whole token.
  */
 export function canBeToken(token: string): boolean {
   return /^[\x21-\x7e]*$/.test(token.trim());

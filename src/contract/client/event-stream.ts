@@ -59,7 +59,7 @@ export async function* followEvents<Event extends AnyStreamEvent = StreamEvent>(
   const { signal, giveUpAfterMs = Math.min(GIVE_UP_AFTER_MS, connection.patienceMs) } = options;
   let { lastEventId } = options;
   let hasBegun = connection.retries > 0;
-  /** The time since which no connection has sent anything; undefined while one does. */
+  /** The time since which no connection has sent anything; undefined while a connection sends. */
   let lostAt: number | undefined;
   let pauseMs = 0;
   for (;;) {
@@ -114,7 +114,7 @@ function isEventStream({ headers }: Response): boolean {
 interface Subscription {
   /** Whether the server has said that the session is closed, instead of opening a stream. */
   isClosed: boolean;
-  /** Whether the server has sent anything of the stream, be it a heartbeat. */
+  /** Whether the server has sent any byte of the stream, even only a heartbeat. */
   hasBegun: boolean;
 }
 

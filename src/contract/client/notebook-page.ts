@@ -33,7 +33,8 @@ export async function openNotebookPage(
   try {
     await client.notebookSessions.open({ notebookId, environmentId, ...(mode && { mode }) }, { signal });
   } catch (error) {
-    // Somebody else may have opened it at the same moment. The environment is then of no use.
+    // Somebody else may have opened a session on the notebook at the same moment. The new environment is then
+    // useless.
     await client.executionEnvironments.close(environmentId, { signal });
     if (!(error instanceof ApiError && error.code === 'session_exists')) throw error;
   }

@@ -49,7 +49,7 @@ export interface SessionParts {
 export class Session implements AsyncDisposable {
   /** The id, which is also the notebook's. */
   readonly id: string;
-  /** The execution environment in which it is open. */
+  /** The execution environment in which the session is open. */
   readonly environmentId: string;
   /** The session at the time of its opening. `notebookSessions.get` returns its present state. */
   readonly opened: NotebookSession;
@@ -95,8 +95,9 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Runs Python outside of the cells. A Python error is a result with `success: false`. Rejects with `CodeInterrupted` when the
-   * connection is lost meanwhile: the server then interrupts the code, and it is not repeated. Aborting `signal` interrupts it, too.
+   * Runs Python outside of the cells. A Python error is a result with `success: false`. Rejects with
+   * `CodeInterrupted` when the connection is lost meanwhile: the server then interrupts the code, and the
+   * call is not repeated. Aborting `signal` interrupts the code, too.
    */
   code(source: string, { onStdout, ...options }: SessionCodeOptions = {}): Promise<CodeOutcome> {
     return this.#parts.queue.add(async () => {
@@ -216,7 +217,7 @@ export function closeEnvironment(
   );
 }
 
-/** Resolves when something is closed, also when it was closed before. */
+/** Resolves when the resource is closed, even if it was closed before. */
 async function unlessGone(closing: Promise<unknown>): Promise<void> {
   await closing.catch((error: unknown) => {
     if (!/_(found|closed)$/.test(Object(error).code)) throw error;

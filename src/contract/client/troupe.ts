@@ -87,7 +87,7 @@ export class Troupe extends ApiCalls {
         undo = () =>
           opened
             .then(() => this.notebookSessions.close(notebookId))
-            .catch(() => {}) // it was refused, or has ended by itself
+            .catch(() => {}) // the session was refused, or has ended by itself
             .then(closeRest);
         await unlessAborted(opened, signal);
       }

@@ -22,7 +22,7 @@ export interface HtmlView {
   readonly table: (grid: Grid) => string;
   /** Takes an embedded image, sound or download as a data URL. Returns the text to write in its around. */
   readonly embedded: (dataUrl: string, mimetype?: string) => string;
-  /** Takes a page that is embedded in this one. Returns the text to write in its around. */
+  /** Takes a page that is embedded in the HTML. Returns the text that replaces the page. */
   readonly page: (html: string) => string;
   /** Returns the escape sequences that begin and end an emphasis; absent: text is not emphasised. */
   readonly emphasis?: ((name: Emphasis) => readonly [begin: string, end: string]) | undefined;
@@ -182,7 +182,7 @@ class HtmlReader {
     return bullet + text.replaceAll('\n', `\n${' '.repeat(bullet.length)}`);
   }
 
-  /** Sound and films. Embedded data are saved; of others the address is shown. */
+  /** Sound and films. Embedded data are saved; for other media the address is shown. */
   #mediaText({ name, attribs, children }: Tag, { embedded }: HtmlView): string {
     const source = this.#tagsOf(children).find((child) => child.name === 'source');
     const src = attribs.src ?? source?.attribs.src ?? '';

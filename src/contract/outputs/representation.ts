@@ -47,7 +47,7 @@ const PREFERENCES: Readonly<Record<Audience, Preference>> = {
     order: ['image/*', 'text/html', '*/*', 'text/markdown', 'application/json', 'text/plain'],
     asText: new Set(['application/json']),
   },
-  // The pictures are those that models see.
+  // Models get these pictures.
   model: {
     order: [
       ...['image/png', 'image/jpeg', 'image/gif', 'image/webp'],
@@ -67,7 +67,7 @@ const PREFERENCES: Readonly<Record<Audience, Preference>> = {
 /** Returns the representation of an output that is most informative for this audience. */
 export function representationFor(value: ShownValue, audience: Audience): Representation {
   const { mimetype, data = null, text, table } = value;
-  // A table without rows is one whose first row is too long for it.
+  // The server gives a table no rows when its first row is too long.
   if (table !== undefined && (table.rows.length > 0 || table.rowCount === 0)) return { kind: 'table', table };
   if (mimetype === ERRORS) return { kind: 'error', text: errorsText(data, text) };
   if (mimetype === BUNDLE) {

@@ -187,7 +187,9 @@ export type EventOf<Events, Marks, Type extends keyof Events = keyof Events> = T
 interface Marks {
   /** When the event happened. An event that reports the current state has the time at which it was sent. */
   readonly time: string;
-  /** Whether it happened while the subscriber was away, after the event that it named. */
+  /**
+   * Whether the event happened while the subscriber was away, after the event that the subscriber has named.
+   */
   readonly missed?: true;
   /** In a snapshot: every event that the subscriber has missed follows, marked with `missed`. */
   readonly resumed?: true;
@@ -218,7 +220,7 @@ const RESUMED = Type.Optional(
   }),
 );
 
-/** Returns one schema for each event. Those that the streams have in common get the same name. */
+/** Returns one schema for each event. An event that both streams have gets the same name in both. */
 const eventSchemas = (stream: string, events: Readonly<Record<string, TSchema>>) =>
   Object.entries(events).map(([type, data]) =>
     Type.Object(

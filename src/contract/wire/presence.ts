@@ -26,7 +26,7 @@ export interface PresentAgent {
 
 export interface ChangedCell {
   readonly cellId: string;
-  /** Its name, or else the beginning of its code. */
+  /** The name of the cell, or the beginning of its code. */
   readonly label: string;
   readonly isDeleted: boolean;
 }
@@ -35,11 +35,11 @@ export interface ChangedCell {
 export interface AuthorChanges {
   readonly userId: string;
   readonly name: string;
-  /** Whether the agent changed the cells, whom this user had asked. */
+  /** Whether the agent changed the cells on a prompt of this user. */
   readonly isAgent: boolean;
   /** RFC 3339. */
   readonly at: string;
-  /** The last ones first. */
+  /** The cells, the last changed one first. */
   readonly cells: readonly ChangedCell[];
 }
 

@@ -302,7 +302,7 @@ export const WaitQuery = Type.Object(
   closed,
 );
 
-/** The members that the reply to a submission has in addition to those of the run. */
+/** The members that the reply to a submission has in addition to the members of the run. */
 const submission = {
   runId: Type.String({ description: 'The `id` of the run.' }),
   lastEventId: Type.String({

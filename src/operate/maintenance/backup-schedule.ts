@@ -1,6 +1,6 @@
 /**
- * Makes backups of the running server at an interval, adds increments to the latest one, and
- * deletes all but the newest ones.
+ * Makes backups of the running server at an interval, adds increments to the latest backup, and deletes all
+ * but the newest backups.
  */
 
 import { existsSync } from 'node:fs';
@@ -142,7 +142,7 @@ export class BackupSchedule implements AsyncDisposable {
       await (await open(path, 'a')).close();
       await rm(path, { force: true });
     } catch {
-      // An error is a response, too. The next backup reports it.
+      // An error counts as a response of the file system. The next backup reports the error.
     } finally {
       this.#silentSinceMs = undefined;
     }
@@ -196,7 +196,7 @@ export class BackupSchedule implements AsyncDisposable {
     this.#status = { ...unknown, ...this.#status, everyMs, incrementEveryMs, ...change };
   }
 
-  /** Makes a backup, and deletes those beyond the number to keep. */
+  /** Makes a backup, and deletes old backups beyond the number to keep. */
   async #backUp(): Promise<void> {
     const { directory, dataDir, copyStore, sealing, increments, log } = this.#options;
     const startedAt = performance.now();
@@ -251,7 +251,7 @@ export class BackupSchedule implements AsyncDisposable {
         log.info({ backup: newest, ...added, ms }, 'an increment was added to the backup');
       return 'sufficient';
     } catch (error) {
-      this.#chain = undefined; // another worker may have added to it
+      this.#chain = undefined; // another worker may have added an increment
       throw error;
     }
   }

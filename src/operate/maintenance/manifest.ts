@@ -11,7 +11,7 @@ export interface Manifest {
   /** Builds before 1.0.0 wrote version 1. */
   readonly version: 2;
   readonly createdAt: string;
-  /** The release that made it. */
+  /** The release that made the backup. */
   readonly release: string;
   readonly store: { readonly format: number; readonly bytes: number; readonly sha256: string };
   /**

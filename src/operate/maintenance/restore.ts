@@ -108,7 +108,7 @@ async function fill(chain: Chain, directory: DataDirectory, owner: Owner): Promi
     const place = placeOf(path);
     await makeParent(place);
     const first = sameAs === undefined ? undefined : state.files.get(sameAs);
-    // A later increment may have replaced the file under one of its two names.
+    // A later increment may have replaced a hard link by another file.
     const isOtherName = first?.from === source && first.sha256 === sha256 && written.has(first.path);
     if (isOtherName && (await hasLinked(join(root, placeOf(first.path)), join(root, place)))) continue;
     const copy = await copyStill(join(source, place), join(root, place), executable);

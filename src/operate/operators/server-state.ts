@@ -1,5 +1,5 @@
 /**
- * The state of the whole server, for operators. It is read only on request, and costs nothing
+ * The state of the whole server, for operators. The state is read only on request, and costs nothing
  * otherwise.
  */
 import { performance } from 'node:perf_hooks';

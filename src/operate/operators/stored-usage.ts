@@ -37,7 +37,7 @@ const BYTES_IN_A_TURN = 512 * 1024;
 const RECORDS_IN_A_TURN = 500;
 /** How long a request waits for a new count. */
 const MAX_WAIT_MS = 1_000;
-/** A count is shown for this long, or for this many times as long as it took. */
+/** A count is shown for this time, or for this multiple of its duration. */
 const MIN_AGE_MS = 5_000;
 const AGE_FACTOR = 9;
 

@@ -17,8 +17,8 @@ import type { Store } from '#storage/store.ts';
 
 const HOUR_MS = 3_600_000;
 /**
- * A clock that is less than this ahead of the last sweep or the newest record is trusted. One that is further ahead
- * is trusted after the server has run with it for this long.
+ * A clock that is ahead of the last sweep or the newest record by less than this time is trusted. A clock
+ * that is further ahead is trusted after the server has run with it for this time.
  */
 const MAX_AHEAD_MS = 48 * HOUR_MS;
 /** Checks are an hour apart. A longer pause, such as a stop of the server, does not count as running time. */

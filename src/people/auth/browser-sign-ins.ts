@@ -25,7 +25,7 @@ import type { Identity } from './identity.ts';
 import { newSignInSecret, signInHash } from './token-secret.ts';
 import { removeToken } from './tokens.ts';
 
-/** The most sign-ins of a user; another one ends the oldest. */
+/** The most sign-ins of a user. A further sign-in ends the oldest. */
 export const MAX_SESSIONS_PER_USER = 50;
 
 /** The scopes of people who sign in with the identity provider: all scopes for a workspace. */

@@ -120,7 +120,8 @@ export class CommandLineSignIns {
   }
 
   /**
-   * Returns the program that waits with this code. Throws `not_found` when there is none, or a person has already decided about it.
+   * Returns the program that waits with this code. Throws `not_found` when no program waits, or a person has
+   * already confirmed or refused it.
    */
   read(code: string): Asking & { readonly expiresAt: string } {
     const [, { machine, address, expiresAtMs }] = this.#waiting(code);

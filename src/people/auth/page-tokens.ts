@@ -119,7 +119,7 @@ export class PageTokens {
     const sent = Buffer.from(signature, 'base64url');
     const expected = sign(key, `${kind}.${keyId}.${payload}`);
     if (sent.byteLength !== expected.byteLength || !timingSafeEqual(sent, expected)) return undefined;
-    return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims; // signed, so this server has made it
+    return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims; // signed by this server
   }
 }
 

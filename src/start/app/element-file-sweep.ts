@@ -7,7 +7,10 @@ import type { NotebookContext } from '#src/notebook/sessions/notebook-context.ts
 import type { NotebookSessionActors } from '#src/notebook/sessions/notebook-session-actors.ts';
 import { SYSTEM } from '#storage/keys.ts';
 
-/** Sweeps the sessions of this worker now, and again when it becomes the home of others. `stack` ends it. */
+/**
+ * Removes the files of this worker's sessions without a kernel now, and again when it becomes the home of
+ * further sessions. `stack` ends the work.
+ */
 export function beginElementFileSweep(
   context: NotebookContext,
   actors: NotebookSessionActors,

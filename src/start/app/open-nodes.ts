@@ -82,7 +82,7 @@ export async function openArrivals(
   const arrivals = new KernelArrivals();
   const server = await openNodeServer({
     host,
-    // While workers are replaced, there are more of them.
+    // During a replacement there are more workers than usual.
     ports: first === 0 ? [0] : Array.from({ length: 2 * workers }, (_, index) => first + 1 + index),
     authority,
     log,
@@ -100,7 +100,7 @@ export async function openArrivals(
   };
 }
 
-/** Opens the files of the nodes. The keyring opens the ones of a restored backup. */
+/** Opens the files of the nodes. The keyring opens sealed files of a restored backup. */
 function openEnrolled(directory: DataDirectory, keyringFile: string): Promise<EnrolledNodes> {
   return EnrolledNodes.open(join(directory.root, 'nodes'), writePrivateFile, (sealed, file) =>
     openSealedAuthority(keyringFile, sealed, file),

@@ -13,7 +13,7 @@ import type { NotebookFiles } from '#src/notebook/saved/notebook-files.ts';
 import { adviceOnMissingModule } from '#src/workspace/packages/missing-module.ts';
 import type { Ground } from './ground.ts';
 
-/** Opens what requests of clients, of agents and of pages in browsers do with sessions. */
+/** Opens the operations of clients, agents and pages in browsers on sessions. */
 export function openRequests(
   context: NotebookRequestContext,
   files: NotebookFiles,

@@ -21,7 +21,7 @@ export async function openServer(
   const { limits } = identity;
   const { actorReporter, makeMirror } = planes.streams;
   const inner = new InnerRequests();
-  const proxySocket = member === undefined ? await openProxySocket(config) : undefined; // else the primary has it
+  const proxySocket = member === undefined ? await openProxySocket(config) : undefined; // else the primary's
   if (proxySocket !== undefined) stack.use(proxySocket);
   return stack.use(
     await createServer({

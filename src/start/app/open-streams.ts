@@ -35,7 +35,7 @@ export interface Streams {
   readonly actorEvents: ActorEvents;
   /** Reports to other workers the actors that are followed there. */
   readonly actorReporter: ActorReporter;
-  /** What the streams of pages in browsers share with all others. */
+  /** The resources that streams of pages in browsers share with all other streams. */
   readonly pageStreams: PageStreams;
   /** Carries the load of the server. */
   readonly serverStream: ServerStream;

@@ -122,7 +122,10 @@ async function removeStale(path: string): Promise<void> {
   attempt(path, () => rmSync(path));
 }
 
-/** Resolves with whether a program listens on the socket. It is not one of ours, because a server of ours would hold the lock. */
+/**
+ * Resolves with whether a program listens on the socket. The program is not a Troupe server, because that
+ * would hold the lock.
+ */
 function isListenedOn(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

@@ -14,7 +14,7 @@ export function workspaceFileReader(directory: Pick<DataDirectory, 'workspaceFil
       try {
         if (size > maxBytes) return undefined;
         const bytes = await readUpTo(handle, size + 1);
-        if (bytes.byteLength > maxBytes) return undefined; // notebook code may write to it
+        if (bytes.byteLength > maxBytes) return undefined; // notebook code may write to this file
         return { bytes, type: mediaTypeOf(path) ?? 'application/octet-stream' };
       } finally {
         await handle.close();

@@ -34,7 +34,7 @@ export function watchMainThread({ lookMs = 1000, maxLooks = 10 }: MainWatchOptio
     argv: [],
     resourceLimits,
   });
-  thread.on('error', () => {}); // without the thread, the server is as it was before there was one
+  thread.on('error', () => {}); // without the thread, the server only lacks this check
   thread.unref();
   setInterval(() => Atomics.add(shared, 0, 1), lookMs).unref();
   process.on('exit', () => Atomics.store(shared, 1, 1)); // the last flush of the store may take long
@@ -119,7 +119,7 @@ function watchFrom({ shared, lookMs, maxLooks }: WatchData, load: NodeJS.Require
       try {
         writeSync(descriptor, `${JSON.stringify(entry)}\n`);
         break;
-      } catch {} // the reader of the log does not take it
+      } catch {} // the reader of the log does not take the line
     }
     process.kill(process.pid, 'SIGKILL');
     throw new Error('The process has ended.');

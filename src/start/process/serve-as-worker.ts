@@ -17,7 +17,7 @@ import { logFatal, type ServeOptions } from './serve-alone.ts';
  */
 const OF_THE_PRIMARY: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 
-/** The signal with which the primary drains a worker that another one has replaced. Others end the whole server. */
+/** The signal with which the primary drains a replaced worker. Other signals end the whole server. */
 const OF_REPLACEMENT: NodeJS.Signals = 'SIGHUP';
 
 /** Resolves when the worker serves. Rejects when it cannot. */

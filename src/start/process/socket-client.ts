@@ -10,7 +10,7 @@ export class SocketClient implements Disposable {
   readonly #agent = new Agent({ keepAlive: true });
   readonly #streams: ClientRequest[] = [];
 
-  /** `headers` are those of every request. */
+  /** `headers` are sent with every request. */
   constructor(socketPath: string, headers: Readonly<Record<string, string>>) {
     this.#socketPath = socketPath;
     this.#headers = headers;
@@ -87,7 +87,7 @@ class FollowedStream {
     const arrived = new Promise<void>((resolve, reject) => {
       this.#waits.push({ text, resolve, reject });
     });
-    arrived.catch(() => undefined); // nobody waits for it when the request fails
+    arrived.catch(() => undefined); // nobody waits for this promise when the request fails
     return arrived;
   }
 }

@@ -36,7 +36,7 @@ const QUIET_MS = 100;
 const MAX_MS = 15_000;
 /** After so long a warm-up ends even in the middle of a step, for example because its kernel does not respond. */
 const LIMIT_MS = 60_000;
-/** More of them took more processor time and memory, and the first runs of users were as fast. */
+/** More runs took more processor time and memory, and did not make the first runs of users faster. */
 const RUNS = 40;
 const CANCELS = 10;
 /** The steps of a warm-up that was not ended early. */
@@ -72,12 +72,12 @@ export class WarmUp {
     return this.#steps;
   }
 
-  /** Resolves when it has ended, and nothing of it is left. */
+  /** Resolves when the warm-up has ended and has released everything. */
   get ended(): Promise<void> {
     return this.#ended;
   }
 
-  /** Ends it early. Resolves as `ended` does. */
+  /** Ends the warm-up early. Resolves as `ended` does. */
   end(): Promise<void> {
     this.#ending.abort();
     return this.#ended;
@@ -106,7 +106,7 @@ export class WarmUp {
     const leave = () => client[Symbol.dispose]();
     this.#ending.signal.addEventListener('abort', leave);
     try {
-      this.#ending.signal.throwIfAborted(); // it may have been ended while the app was opened
+      this.#ending.signal.throwIfAborted(); // the warm-up may have been ended while the app was opened
       await this.#work(client);
     } finally {
       leave();
@@ -142,7 +142,7 @@ export class WarmUp {
         metrics: new ServerMetrics(),
         directory,
         host,
-        plainHost: new PlainHost(() => makeHost(false)), // without packages it is never started
+        plainHost: new PlainHost(() => makeHost(false)), // never started: there are no packages
         kernelsReady: Promise.resolve({ confinement }),
         [Symbol.asyncDispose]: () => host[Symbol.asyncDispose](),
       },
@@ -211,7 +211,7 @@ export function warmedUp(app: App, options: Omit<WarmUpOptions, 'app'>): Drained
       () => {
         if (!isClosing) warmUp = new WarmUp({ ...options, app });
       },
-      () => undefined, // the caller reports it
+      () => undefined, // the caller reports the error
     );
   return {
     load: app.load,

@@ -20,7 +20,7 @@ const MAX_FILE_BYTES = 100_000_000;
 const ID = /^[0-9a-f]{32}$/;
 /** Notebook code may make folders with other names here, which stay. */
 const SESSION_ID = /^[A-Za-z0-9_-]{1,100}$/;
-/** The most files that one removal names. Files beyond it stay until the kernel ends. */
+/** The most files that one removal names. Files beyond this number stay until the kernel ends. */
 export const MAX_REMOVED_FILES = 1_000;
 /** Removals work in the thread pool that all workspaces share. One of a workspace is carried out at a time, and workspaces take turns. */
 const REMOVALS = {
@@ -159,12 +159,12 @@ export class ElementFiles {
   }
 }
 
-/** Returns the error of a request whose page has left. Nobody reads it. */
+/** Returns the error of a request whose page has left, which nobody reads. */
 export function pageHasLeft(): AppError {
   return new AppError('invalid_request', 'The page disconnected before the file was stored.');
 }
 
-/** Removes files by their names. One that cannot be removed stays. */
+/** Removes files by their names. A file that cannot be removed stays. */
 async function removeFrom(folder: Folder, names: readonly string[]): Promise<void> {
   for (const name of names) await unlink(folder.at(name)).catch(() => {});
 }

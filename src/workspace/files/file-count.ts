@@ -25,7 +25,7 @@ export interface FileCount {
  */
 type UploadOf = (name: string) => FileIdentity | undefined;
 
-/** Identifies a file, whatever its name is. */
+/** Identifies a file by other facts than its name. */
 export interface FileIdentity {
   readonly dev: bigint;
   readonly ino: bigint;
@@ -99,7 +99,7 @@ class Count {
       const { dev, ino } = await lstat(folder.at(name), { bigint: true });
       return dev === upload.dev && ino === upload.ino;
     } catch {
-      return true; // it was removed, or has its final name now
+      return true; // the file was removed, or has its final name now
     }
   }
 

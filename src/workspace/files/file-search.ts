@@ -36,7 +36,7 @@ const SKIPPED: ReadonlySet<string> = new Set([
 
 interface Found {
   readonly path: string;
-  /** 0: the name is the text; 1: it begins with it; 2: it contains it. */
+  /** 0: the name equals the text; 1: the name begins with the text; 2: the name contains the text. */
   readonly rank: number;
 }
 

@@ -342,7 +342,7 @@ class Upload implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#handle.close();
-    if (!this.#isMoved) await unlink(this.#folder.at(this.#name)).catch(() => {}); // notebook code may have removed it
+    if (!this.#isMoved) await unlink(this.#folder.at(this.#name)).catch(() => {}); // the file may be gone
     this.#active.delete(this.#name);
   }
 }

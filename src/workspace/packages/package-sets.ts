@@ -54,7 +54,7 @@ export interface OtherWorkers {
   readonly own: string;
   /** Returns whether another worker with this name is alive. */
   lives(worker: string): boolean;
-  /** Resolves with the keys of the sets that they use. */
+  /** Resolves with the keys of the sets that the other workers use. */
   inUse(): Promise<ReadonlySet<string>>;
 }
 
@@ -313,7 +313,7 @@ export class PackageSets implements Disposable {
     for (const { key, bytes, usedAt } of found.sort((a, b) => a.usedAt - b.usedAt)) {
       if ((await folderSizeOf(root)) <= maxBytes) return;
       if (key === newest || this.#users.has(key) || usedElsewhere.has(key)) continue;
-      if (others !== undefined && this.#usedAt(key) !== usedAt) continue; // another worker has just begun to use it
+      if (others !== undefined && this.#usedAt(key) !== usedAt) continue; // another worker now uses the set
       // The set is renamed first, so that a partly removed set is not taken for a whole one after a crash.
       renameSync(this.#folder(key), this.#unfinished(key));
       await rm(this.#unfinished(key), { recursive: true, force: true });

@@ -32,7 +32,7 @@ export interface SourceBuildsOptions {
   readonly index: InstallerReach;
 }
 
-/** A package without wheels, and the versions of it that others ask for. */
+/** A package without wheels, and the versions that other packages ask for. */
 interface Lacking {
   readonly name: string;
   readonly specifiers: readonly string[];

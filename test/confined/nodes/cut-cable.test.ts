@@ -69,7 +69,7 @@ test('a cable that is pulled for a second, again and again, costs no run and no 
     machine.cut();
     await later(FLAP_MS); // the fault itself is a time without a cable
     machine.join();
-    await later(2 * FLAP_MS); // and a time with it
+    await later(2 * FLAP_MS); // and a time with the cable
   }
   const run = await running;
   assert.equal(run.status, 'completed');

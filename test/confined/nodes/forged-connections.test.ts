@@ -362,7 +362,7 @@ test('renewing the certificate of a node that is being removed does not add the 
   line.say({ op: 'renew', request });
   assert.equal((await line.next()).op, 'ended');
   set({ value: authority });
-  for (let n = 0; n < 10; n++) await certify(opened, 'other', false); // this takes longer than making one certificate
+  for (let n = 0; n < 10; n++) await certify(opened, 'other', false); // these steps take longer than making one certificate
   assert.deepEqual(nodes.list(), []);
   const again = await Line.open(t, opened, credentials);
   again.say(offer());
@@ -424,7 +424,7 @@ test('further silent connections close earlier ones, and nodes of the same and o
     t.after(() => void socket.destroy());
     return socket;
   });
-  // The address of a node keeps 256 of its 300, the other one 64.
+  // The address of a node keeps 256 of its 300 connections, the other address 64.
   await eventually('the oldest are closed', () => closed === 600 - 256 - 64);
   assert.ok(
     silent.slice(0, 60).every(({ destroyed }) => destroyed),

@@ -31,7 +31,7 @@ test('a notebook opens on a machine of a Ray cluster, which the server asks for,
   const [kernel] = (await server.client.kernels()).items;
   assert.equal(kernel?.node, node.name);
   const kernels = [processFact(kernel!.pid), ...descendants(kernel!.pid)].filter((one) => one !== undefined);
-  await server.client.nodes.remove(node.name); // its program ends, and Ray's job with it
+  await server.client.nodes.remove(node.name); // the program of the node ends, and Ray's job with it
   await gone(kernels);
   const next = await eventually('another node has joined', () => joined(node.name));
   assert.notEqual(next.name, node.name);
@@ -42,7 +42,7 @@ test('a notebook opens on a machine of a Ray cluster, which the server asks for,
   await eventually('the job of the drained node has ended', async () => {
     const statuses = await ray.statuses();
     const status = [...statuses].find(([id]) => id.endsWith(next.name.slice('ray-'.length)))?.[1];
-    // It depends on Ray whether it sees the end of the program or the request to stop it first.
+    // Ray may notice the end of the program first, or the request to stop it.
     return status === 'STOPPED' || status === 'FAILED' || status === 'SUCCEEDED';
   });
   const supervisor = descendants(ray.pid).find(({ name }) => name.startsWith('ray::JobSuper'));

@@ -171,7 +171,7 @@ test('a node that an operator drains ends once it has no kernels, and is replace
   nodes.join(nameOf(job!), 1);
   nodes.drain(nameOf(job!), true);
   nodes.changed();
-  await opened(3); // for its kernel, and one more
+  await opened(3); // one node for the kernel, and one more
   assert.equal(job!.status, 'PENDING', 'it keeps its kernel');
   nodes.states.get(nameOf(job!))!.kernels = 0;
   const [left] = await opened(1);

@@ -225,7 +225,7 @@ test("an abort ends the stream with the signal's reason, while reading and while
     const next = events.next();
     if (answers.length > 1) {
       while (ids.length < 2) await new Promise(setImmediate);
-      await assert.rejects(client.health(), { status: 404 }); // it comes after the 503, so the client is waiting by now
+      await assert.rejects(client.health(), { status: 404 }); // the 404 comes after the 503, so the client waits by now
     }
     abort.abort(reason);
     await assert.rejects(next, reason);

@@ -113,7 +113,7 @@ export interface Rules {
   readonly parameters: { readonly sql: string } & Arrived;
   /** A statement with two `?`, for ∞ and -∞. */
   readonly infinity: ({ readonly sql: string } & Arrived) | { readonly sql: string; readonly detail: string };
-  /** Statements that write, with our message if they are not even sent. */
+  /** Statements that write, with the server's message if they are not even sent. */
   readonly writes: Readonly<Record<string, Detail>>;
   readonly message: { readonly sql: string; readonly detail: Detail };
   readonly several: Readonly<Record<string, Detail>> | Cannot;

@@ -113,7 +113,7 @@ test('settings of a MariaDB server change no value in results, and every write i
   await run(`CREATE TABLE ${name} (c CHAR(5) CHARACTER SET utf8mb4)`);
   await run(`CREATE USER ${name}@'%' IDENTIFIED BY '${name}'`);
   await run(`GRANT SELECT, INSERT ON ${mariadbServer.database}.${name} TO ${name}@'%'`);
-  // Only connections of users with such a name notice it.
+  // Only connections of users with such a name notice this setting.
   await run(`SET GLOBAL init_connect = ${JSON.stringify(INIT_CONNECT)}`);
   try {
     const session = await open(mariadbConnection({ user: name, password: name }));

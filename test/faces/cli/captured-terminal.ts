@@ -38,6 +38,6 @@ export async function troupe(
   };
   const umask = process.umask();
   const exitCode = await runProgram(args, { terminal, input, env, cwd });
-  process.umask(umask); // commands that write backups change it for their process
+  process.umask(umask); // commands that write backups change the umask of their process
   return { exitCode, out, err };
 }

@@ -208,7 +208,7 @@ test('the doctor of a server that only reads finds no problem in a read-only dir
   cpSync(server.dataDir, data, { recursive: true, filter: (path) => !path.endsWith('.sock') });
   for (const path of [place, data, join(data, 'store')]) chmodSync(path, 0o755);
   chmodSync(join(data, 'store', 'data.mdb'), 0o644);
-  rmSync(join(data, 'claim'), { force: true }); // that of the running server
+  rmSync(join(data, 'claim'), { force: true }); // the claim of the running server
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   t.after(() => other.close());

@@ -28,7 +28,7 @@ function post(path: string, body: unknown, headers: Record<string, string>): Pro
 /** Starts the command, and confirms or denies the code that it shows. */
 async function login(args: readonly string[], confirm: boolean) {
   const command = shell.start(['login', baseUrl, ...args], { env });
-  await command.until('type this code there:'); // one write, with the code
+  await command.until('type this code there:'); // the command writes the code in one piece
   const [, code = ''] = /code there: +([A-Z]{4}-[A-Z]{4})/.exec(command.output) ?? [];
   const signedIn = await post('/sign-in', {}, { authorization: `Bearer ${OWNER.token}` });
   const cookie = signedIn.headers.get('set-cookie')!.split(';')[0]!;

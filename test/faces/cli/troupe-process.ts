@@ -182,7 +182,7 @@ export class Shell {
       env: { PATH, HOME, ...pythonOfTests(), ...this.env, ...env },
       cwd,
     });
-    process.umask(umask); // commands that write backups change it for their process
+    process.umask(umask); // commands that write backups change the umask of their process
     return { exitCode, out: Buffer.concat(out).toString('utf8'), err: err.join('') };
   }
 

@@ -22,7 +22,7 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
     const state = page.getByRole('heading', { level: 1 }).locator('..');
     await state.getByText('live.ready').waitFor();
     await eventually('it follows the actor', async () => (await client.server()).streams === 1);
-    await page.getByRole('img', { name: 'The statechart' }).waitFor(); // it is loaded after the actor
+    await page.getByRole('img', { name: 'The statechart' }).waitFor(); // the picture is loaded after the actor
     asked.length = 0;
     await page.clock.runFor(WHILE_MS);
     assert.equal(asked.join(), '');

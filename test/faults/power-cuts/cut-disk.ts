@@ -20,7 +20,7 @@ export const LOSSES = [
 export type Loss = (typeof LOSSES)[number];
 
 interface PendingWrite {
-  /** Its place in the log. */
+  /** The place of the entry in the log. */
   readonly place: number;
   readonly offset: number;
   readonly data: Buffer;
@@ -41,7 +41,7 @@ export class CutDisk {
   /** Whether the name of the file is surely on the disk. */
   #isNamed = false;
 
-  /** A disk that `flushesLate` lies: it says that a flush is done, and does it with the next one. */
+  /** A disk that `flushesLate` reports a flush at once, and carries it out with the next flush. */
   constructor(entries: readonly LogEntry[], { flushesLate = false } = {}) {
     this.#entries = entries;
     this.#flushesLate = flushesLate;

@@ -32,7 +32,7 @@ export interface PowerCutOptions {
   readonly storeCuts: number;
   /** How many cuts of the store of a server that clients use. */
   readonly serverCuts: number;
-  /** How many of those are served by a server again. */
+  /** How many of these files a server serves again. */
   readonly restarts: number;
   readonly workers?: number;
   /** Makes the disk lie about its flushes, so that the check must fail. */

@@ -9,7 +9,9 @@ export class InterruptWatch {
   /** How many bytes of the body are still to come. */
   #bodyBytes = 0;
 
-  /** Returns how many interrupts end in these bytes, which follow those of the last call. */
+  /**
+   * Returns the number of interrupts that end in these bytes. The bytes follow the bytes of the last call.
+   */
   push(bytes: Buffer): number {
     let found = 0;
     for (let at = 0; at < bytes.length; ) {

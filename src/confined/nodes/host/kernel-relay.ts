@@ -40,7 +40,7 @@ export class KernelRelay implements Disposable {
   constructor(options: KernelRelayOptions) {
     this.#options = options;
     const { id, token, server, context, peers } = options;
-    // The name in the certificate is not that of a machine: the authority certifies one server only.
+    // The certificate names no machine, because the authority certifies one server only.
     this.#server = connect({
       ...server,
       secureContext: context,

@@ -25,6 +25,6 @@ function freeInGroup(group: string): number {
     const cached = Number(/^inactive_file (\d+)$/m.exec(read('memory.stat'))?.[1] ?? 0);
     return Math.max(0, limit - Math.max(0, Number(read('memory.current')) - cached));
   } catch {
-    return Infinity; // no control group of version 2, or the one of the whole machine, which has no limit
+    return Infinity; // no control group of version 2, or only the machine's own, which has no limit
   }
 }

@@ -51,7 +51,10 @@ const CERTIFICATE_EVERY_MS = 6 * 3_600_000;
 
 export interface NodeHostOptions {
   readonly membership: StoredMembership;
-  /** Makes the supervisor of a kernel host. `preload`: whether it loads the usual libraries, if the settings want that. */
+  /**
+   * Makes the supervisor of a kernel host. `preload`: whether the host loads the usual libraries, if the
+   * settings allow it.
+   */
   readonly makeHost: (preload: boolean, parts: HostParts) => KernelHost;
   /** The most kernels at once. */
   readonly capacity: number;
@@ -64,7 +67,7 @@ export interface NodeHostOptions {
 
 /** How a life has ended. */
 export interface NodeEnd {
-  /** `refused`: the server does not want this node. `silent`: it was not heard for too long. */
+  /** `refused`: the server refuses this node. `silent`: the server was silent for too long. */
   readonly kind: 'refused' | 'silent' | 'gone';
   readonly reason: string;
   /** Whether the node had joined. */
@@ -76,7 +79,7 @@ interface Child {
   /** The kernel host that has got the order. */
   zygote: ZygoteProcess | undefined;
   pid: number | undefined;
-  /** Whether the server wants it no more, and no kernel host has got the order. */
+  /** Whether the server has withdrawn the order before a kernel host got it. */
   isWithdrawn: boolean;
 }
 
@@ -165,7 +168,10 @@ export class NodeHost {
     return zygote;
   }
 
-  /** Resolves when this life has ended and nothing of it is left. Rejects when kernels cannot run on this machine. */
+  /**
+   * Resolves when this life has ended and all its resources are released. Rejects when kernels cannot run on
+   * this machine.
+   */
   async live(signal: AbortSignal): Promise<NodeEnd> {
     const ended = new Promise<Omit<NodeEnd, 'hadJoined'>>((resolve) => {
       this.#end = resolve;
@@ -312,7 +318,8 @@ export class NodeHost {
         context: this.#context,
         peers: this.#peers,
         announced: () => this.#signal(id, SIGINT),
-        // A kernel does not outlive its connection. One that has closed it is about to end, and the signal would hide the cause.
+        // A kernel does not outlive its connection. A kernel that has closed its connection is about to end,
+        // and a signal would hide the cause.
         ended: (isByKernel) => {
           const kill = () => child.zygote?.signal(id, SIGKILL);
           if (isByKernel) setTimeout(kill, OWN_END_MS).unref();
@@ -367,7 +374,10 @@ export class NodeHost {
     };
   }
 
-  /** Returns the confinement of a kernel: that of this machine, with the hidden paths and the limit of the order. */
+  /**
+   * Returns the confinement of a kernel: the layers of this machine, with the hidden paths and the limit of
+   * the order.
+   */
   #confine(ordered: unknown): FrameFields | null {
     const own = this.#host.confinementOrder;
     if (own === null) return null;
@@ -399,7 +409,10 @@ export class NodeHost {
     return { freeMemoryBytes: freeMemory(), load: loadavg()[0] ?? 0, filesProblem: this.#filesProblem };
   }
 
-  /** Reads the file of the server again. A reading that hangs is a problem too, and no second one is begun. */
+  /**
+   * Reads the file of the server again. A reading that hangs counts as a problem, and no second reading is
+   * begun.
+   */
   async #checkFiles(): Promise<void> {
     if (this.#isReading) {
       this.#filesProblem = `Reading ${this.#checkPath} takes too long.`;

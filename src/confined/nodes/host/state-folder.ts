@@ -14,7 +14,7 @@ export interface StoredMembership {
   readonly key: string;
   readonly certificate: string;
   readonly authority: string;
-  /** SHA-256 of the invitation by which it became a member, in hexadecimal. */
+  /** SHA-256 of the invitation with which the node has enrolled, in hexadecimal. */
   readonly invitation?: string;
 }
 

@@ -6,8 +6,8 @@ import { delimiter, dirname, join } from 'node:path';
  */
 const PASSED_ON = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR', 'LD_LIBRARY_PATH'];
 /**
- * The variables that a kernel may have: the same ones, except that it has its own HOME and must not
- * know where the server keeps temporary files.
+ * The variables that a kernel may have: the same variables without HOME and the folder of temporary files. A
+ * kernel has its own HOME, and must not know the server's folder of temporary files.
  */
 const PASSED_TO_KERNELS = ['LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'LD_LIBRARY_PATH'];
 
@@ -34,9 +34,8 @@ export function hostEnvironment(
 }
 
 /**
- * Returns the environment of one kernel: HOME is its working directory, and `python` is the
- * interpreter that it runs on. `packages` is a folder of packages that programs started by the
- * kernel find as well.
+ * Returns the environment of one kernel: HOME is the working directory of the kernel, and `python` is its
+ * interpreter. `packages` is a folder of packages that programs started by the kernel find as well.
  */
 export function kernelEnvironment(
   server: Environment,

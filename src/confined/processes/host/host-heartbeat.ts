@@ -29,7 +29,7 @@ export interface HeartbeatOptions {
   readonly workDone: () => number | undefined;
   /** Called with true when the host stops answering, and with false when it answers again. */
   readonly onSilence: (isSilent: boolean) => void;
-  /** Called once, when it is no longer worth waiting for the host. */
+  /** Called once, when the host counts as lost. */
   readonly onLost: () => void;
   /** Whether the heartbeat slows down while the host is unused; true when absent. */
   readonly rests?: boolean | undefined;
@@ -41,7 +41,7 @@ export class HostHeartbeat implements Disposable {
   #everyMs = 0;
   /** Beats since the host was used. */
   #unused = 0;
-  /** Beats since the question that has no answer; 0 when it was answered. */
+  /** Beats since the unanswered question; 0 when the last question was answered. */
   #unanswered = 0;
   /** How many of the latest unanswered beats found that the host had done no work. */
   #idle = 0;

@@ -11,7 +11,7 @@ const MAX_BYTES = 64 * 1024;
 
 /** The results of one server on this machine. */
 export interface ConfinementChecks {
-  /** When they were made, as an ISO timestamp. */
+  /** The time of the checks, as an ISO timestamp. */
   readonly checkedAt: string;
   /** The line `full|partial|none|off: …`. */
   readonly confinement: string;
@@ -19,7 +19,10 @@ export interface ConfinementChecks {
   readonly problem: string | null;
 }
 
-/** Writes the results into the data directory `root`. Never throws: a server on a full disk runs without them. */
+/**
+ * Writes the results into the data directory `root`. Never throws, because a server on a full disk runs
+ * without the file.
+ */
 export function keepChecks(root: string, checks: Omit<ConfinementChecks, 'checkedAt'>): void {
   const path = join(root, CHECKS_FILE);
   try {
@@ -27,7 +30,7 @@ export function keepChecks(root: string, checks: Omit<ConfinementChecks, 'checke
     writeFileSync(`${path}.new`, text, { mode: 0o600 });
     renameSync(`${path}.new`, path);
   } catch {
-    forgetChecks(root); // old results would be taken for the present ones
+    forgetChecks(root); // a reader would mistake old results for the present results
   }
 }
 
@@ -37,7 +40,7 @@ export function forgetChecks(root: string): void {
     try {
       rmSync(path, { force: true });
     } catch {
-      // Nothing can be changed there, and the start of the server fails with a better message.
+      // The directory cannot be changed, and the start of the server fails with a better message.
     }
   }
 }

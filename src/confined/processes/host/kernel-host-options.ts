@@ -14,7 +14,7 @@ export interface KernelHostOptions {
   readonly python: string;
   /** Default: src/confined/python/zygote.py of this package. */
   readonly hostScript?: string;
-  /** An existing directory of mode 0700, for sockets; no kernel sees into it. */
+  /** An existing directory of mode 0700 for sockets, which is hidden from kernels. */
   readonly runDir: string;
   readonly preload: boolean;
   readonly log: KernelLog;
@@ -23,7 +23,8 @@ export interface KernelHostOptions {
   /** `require` refuses to start below full confinement. Default `auto`: as much as this machine allows. */
   readonly confinement?: 'auto' | 'require' | 'off';
   /**
-   * Directories and files that no kernel may see, except for its own working directory inside them.
+   * Directories and files that are hidden from kernels. Only a kernel's own working directory inside them is
+   * visible to the kernel.
    */
   readonly hiddenPaths: readonly string[];
   /** Paths that kernels may read in addition to the system and the Python environment. */

@@ -37,7 +37,7 @@ import { type HostHello, type StartZygote, type Zygote, ZygoteProcess } from './
 export type { HostHello };
 
 /**
- * `silent`: the host does not respond. It either responds again, or is killed and becomes
+ * `silent`: the host does not respond. A silent host either responds again, or is killed and becomes
  * `restarting`.
  */
 export type KernelHostState = 'starting' | 'up' | 'silent' | 'restarting' | 'down';
@@ -49,7 +49,7 @@ const PROOF_PAUSE_MS = 2500;
 const UNPROVEN = 'No kernel has started yet.';
 const QUIET: KernelHostOptions['log'] = { info: () => {}, warn: () => {}, error: () => {} };
 const RESTART_PAUSES_MS = [0, 250, 1000, 2500, 5000];
-/** A host that ran this long was healthy: its end counts as the first one again. */
+/** A host that ran this long was healthy, so its end counts as a first end again. */
 const SOUND_AFTER_MS = 30_000;
 /** How long the host may take to end with all kernels, and the additional time for each kernel. */
 const STOP_MS = 2000;
@@ -120,7 +120,10 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     return { ...NO_PROCESS_LIMITS, ...this.#options.limits };
   }
 
-  /** Resolves when kernels can be forked; rejects with KernelHostError when this Python cannot do it. Call it once. */
+  /**
+   * Resolves when kernels can be forked; rejects with KernelHostError when this Python cannot fork kernels.
+   * Call the method once.
+   */
   async start(): Promise<HostHello> {
     this.#userConfig = JSON.parse(readFileSync(join(dirname(this.#hostScript), 'user_config.json'), 'utf8'));
     this.#enter('starting');
@@ -191,8 +194,8 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
   }
 
   /**
-   * Returns which of `codes` parse; null when the check failed. A process of its own checks them,
-   * and counts towards the workspace as a conversion does.
+   * Returns which of `codes` parse; null when the check failed. A separate process checks the codes, and
+   * counts towards the workspace as a conversion does.
    */
   async checkSyntax(codes: readonly string[], filesDirectory: string): Promise<readonly boolean[] | null> {
     return checkSyntaxInChild(codes, filesDirectory, this.limits, this);

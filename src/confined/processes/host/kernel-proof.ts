@@ -119,7 +119,10 @@ function parse(printed: string): Findings | undefined {
   return line === undefined ? undefined : (JSON.parse(line.slice(MARK.length)) as Findings);
 }
 
-/** Returns the part of the confinement that the kernel did not find; null when it found all of it. */
+/**
+ * Returns the part of the confinement that the kernel did not find; null when the kernel found the whole
+ * confinement.
+ */
 function compare(found: Findings, { layers, readsAll }: ProofOptions): string | null {
   if (layers === null) return null;
   const { namespaces, landlock, seccomp, uid } = layers;

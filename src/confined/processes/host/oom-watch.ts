@@ -5,8 +5,8 @@ const COUNTERS = ['/sys/fs/cgroup/memory.events', '/proc/vmstat'];
 
 /**
  * Distinguishes a SIGKILL by the machine's out-of-memory killer from any other: the kill counter
- * has changed since it was last read. If another program was killed in between, that would be
- * mistaken for a kill of the kernel. So the counter is also read at every start of a kernel.
+ * has changed since it was last read. A kill of another program in between would be mistaken for a kill of
+ * the kernel. So the counter is also read at every start of a kernel.
  */
 export class OomWatch {
   readonly #counters: readonly string[];

@@ -44,7 +44,7 @@ export interface HostHello {
   readonly missing: readonly string[];
   /** One line: `full|partial|none: …`, with the gaps of the confinement. */
   readonly confinement: string;
-  /** The layers with which it can confine kernels. */
+  /** The layers of confinement that the kernel host can use. */
   readonly layers: ConfinementLayers;
   /** The weight of processor time that each control group begins with; null where groups have none. */
   readonly weight: number | null;
@@ -61,7 +61,7 @@ export interface ConfinementLayers {
   readonly uid: number | null;
 }
 
-/** The choice of a machine for a kernel. It is no part of the order. */
+/** The choice of a machine for a kernel, which is not a part of the order. */
 export interface KernelPlace {
   /** Kernels of one workspace are kept on one machine. */
   readonly workspaceId?: string | undefined;
@@ -74,8 +74,8 @@ export interface KernelPlace {
 /** Reports on one child: a kernel, a converter or an engine. `ended`, `refused` or `lost` is the last report. */
 export interface ChildListener {
   /**
-   * `isInit`: whether the process is the first of its namespaces, which passes signals on. `node`: the
-   * other machine on which it is; absent on this one.
+   * `isInit`: whether the process is the first of its namespaces, which passes signals on. `node`: the other
+   * machine on which the process runs; absent for this machine.
    */
   forked?(pid: number, isInit: boolean, node?: string): void;
   /** Another machine has got the order. `key` is the digest of its public key. */
@@ -92,11 +92,11 @@ type Fields = Readonly<Record<string, unknown>>;
 /** One run of the kernel host, from the view of its users. */
 export interface Zygote {
   readonly alive: boolean;
-  /** Resolves when it has ended. */
+  /** Resolves when the kernel host has ended. */
   readonly ended: Promise<void>;
   /** Asks for a child process (`fork`, `convert` or `engine`) of a host that is `alive`; `id` is new for each. */
   order(id: string, order: Fields, listener: ChildListener, where?: KernelPlace): void;
-  /** Signals a child. Harmless when it is gone. */
+  /** Signals a child. Harmless when the child is gone. */
   signal(id: string, signal: number): void;
   /** Notes whether a kernel works, for its part of the processors. Absent where kernels have no parts of their own. */
   setBusy?(id: string, isBusy: boolean): void;

@@ -1,7 +1,7 @@
 /**
  * The open calls of one kernel's code to the server: calls that the server works on, and answers that the kernel has not taken.
- * When they take too much, the kernel's socket is held, so that a kernel which asks and does not read has to wait, and
- * costs the server no more memory.
+ * When open calls take too much memory, the kernel's socket is held. So a kernel that asks and does not read
+ * has to wait, and costs the server no more memory.
  */
 import type { FrameSender } from '../frame-sender.ts';
 
@@ -64,8 +64,8 @@ export class CallWindow {
   }
 
   /**
-   * Doubles the limits, or takes that back. An interrupted command needs room, because its end comes after the questions that
-   * were sent before it.
+   * Doubles the limits, or sets the usual limits again. An interrupted command needs room, because its end
+   * comes after the questions that were sent before it.
    */
   widen(isWidened: boolean): void {
     this.#isWidened = isWidened;

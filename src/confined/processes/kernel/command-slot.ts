@@ -29,7 +29,7 @@ export class CommandSlot {
     return this.#inFlight;
   }
 
-  /** Sends the command and returns its seq. Throws while another one is in flight. */
+  /** Sends the command and returns its seq. Throws while another command is in flight. */
   give(type: string, fields: Readonly<Record<string, unknown>>): number {
     invariant(this.#inFlight === null, 'A kernel has one command in flight.', type);
     const seq = ++this.#seq;
@@ -40,15 +40,15 @@ export class CommandSlot {
   }
 
   /**
-   * Interrupts the command in flight. Returns false when there is none. Calling it again has no
+   * Interrupts the command in flight. Returns false without a command in flight. Further calls have no
    * effect.
    */
   interrupt(): boolean {
     if (this.#inFlight === null) return false;
     if (this.#isInterrupted) return true;
     this.#isInterrupted = true;
-    // If the signal arrived before its frame, the kernel would treat it as a signal from notebook
-    // code and wait for another one.
+    // If the signal arrived before its frame, the kernel would treat it as a signal from notebook code and
+    // wait for another signal.
     this.#port.sender.send([interruptFrame(this.#inFlight)], () => this.#port.signal());
     return true;
   }

@@ -44,7 +44,7 @@ export function controlFrame(
   return encodeLongFrame(CONTROL, { ...fields, type, seq });
 }
 
-/** Returns the frame that says which command the next SIGINT is meant for. */
+/** Returns the frame that names the command that the next SIGINT interrupts. */
 export function interruptFrame(seq: number): Buffer {
   return Buffer.concat(framedParts(INTERRUPT, [u32(seq)]));
 }

@@ -124,7 +124,7 @@ export class KernelProcess implements Kernel {
     });
   }
 
-  /** Null until it was forked. */
+  /** Null until the process was forked. */
   get pid(): number | null {
     return this.#pid;
   }

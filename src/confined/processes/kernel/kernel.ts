@@ -1,9 +1,9 @@
 import type { KernelExit } from '../exit-classification.ts';
 import type { CellOutput, KernelCellConfig, KernelMessage } from './messages.ts';
 
-/** A notebook as one new kernel is to open it. */
+/** The notebook that a new kernel opens. */
 export interface KernelLaunch {
-  /** The caller's name for the kernel, in logs only; two kernels may share it. */
+  /** The caller's name for the kernel, for logs only; two kernels may share a name. */
   readonly id: string;
   readonly cwd: string;
   /** The folder, as a path below `cwd`, to which pages send files for elements of this kernel. It may be missing. */
@@ -51,7 +51,7 @@ export interface LaunchPhases {
   readonly forkMs: number;
   readonly connectMs: number;
   readonly openMs: number;
-  /** The time limit for installing the notebook's packages; absent when it requests none. */
+  /** The time limit for installing the notebook's packages; absent when the notebook requests none. */
   readonly packagesMs?: number;
 }
 
@@ -181,7 +181,7 @@ export interface CompletionRequest {
 export interface Kernel {
   readonly id: string;
   readonly inFlight: number | null;
-  /** The pid of its process; null until it was forked. */
+  /** The pid of the kernel's process; null until the process was forked. */
   readonly pid: number | null;
   /** The node on which the process is; null: on this machine, or not forked. */
   readonly node: string | null;
@@ -225,11 +225,11 @@ export interface Kernel {
   /** Sends the result of a `kernel-call`: the parts of one JSON text. */
   answerCall(id: number, json: readonly (string | Uint8Array)[]): void;
   /**
-   * Asks for one interrupt of the command in flight, however often it is called. Returns false when
-   * nothing is in flight.
+   * Asks for one interrupt of the command in flight, even after repeated calls. Returns false when no command
+   * is in flight.
    */
   interrupt(): boolean;
-  /** Ends the process, and every process that it started, at once. */
+  /** Ends the process and all its child processes at once. */
   kill(): void;
   /** Ends the process in order: an interrupt if it is busy, marimo's own stop, and SIGKILL after a second and a half. */
   stop(): void;

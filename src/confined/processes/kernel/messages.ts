@@ -12,7 +12,7 @@ export interface CellOutput {
   readonly timestamp: number;
   /** The output as text; added by the bridge. Outputs saved by earlier versions have none. */
   readonly text?: string;
-  /** The first rows of the value, when it is a table. */
+  /** The first rows of a value that is a table. */
   readonly table?: OutputTable;
 }
 
@@ -119,7 +119,7 @@ export interface BridgeReady {
   readonly hostMs: number | null;
 }
 
-/** How the last run of a cell ended; null: it has not run in this kernel. */
+/** How the last run of a cell ended; null when the cell has not run in this kernel. */
 export type CellStatus =
   | 'success'
   | 'exception'
@@ -162,8 +162,7 @@ export interface BridgeDone {
 }
 
 /**
- * The structural errors that other code would cause, in the given cells and in all cells on which
- * they depend.
+ * The structural errors that new code would cause, in the given cells and in all cells on which these depend.
  */
 export interface BridgeJudged {
   readonly op: 'bridge-judged';
@@ -230,7 +229,7 @@ export interface FunctionCallResult {
   readonly functionCallId: string;
   /** Whether the function exists. */
   readonly found: boolean;
-  /** The reason why the function failed; null when it did not. */
+  /** The reason why the function failed; null when the function succeeded. */
   readonly failure: string | null;
   readonly value: unknown;
   readonly fields: Readonly<Record<string, unknown>>;

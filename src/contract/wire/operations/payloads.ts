@@ -6,7 +6,7 @@ import type { OPERATIONS } from './table.ts';
 
 type Spec<Id extends OperationId> = (typeof OPERATIONS)[Id];
 
-/** Its query. The server fills in defaults for members that are left out. */
+/** The query of the operation. The server fills in defaults for members that are left out. */
 export type QueryOf<Id extends OperationId> =
   Spec<Id> extends { readonly query: infer Query extends TSchema }
     ? { readonly [Name in keyof Wire<Query>]?: Wire<Query>[Name] | undefined }
@@ -20,11 +20,11 @@ export type BodyOf<Id extends OperationId> =
       : { readonly body: Wire<Body> }
     : unknown;
 
-/** The request headers that it reads. */
+/** The request headers that the operation reads. */
 export type HeaderOf<Id extends OperationId> =
   Spec<Id> extends { readonly headers: infer Headers } ? keyof Headers : never;
 
-/** The statuses with which it succeeds. */
+/** The statuses with which the operation succeeds. */
 export type SuccessOf<Id extends OperationId> = Extract<keyof Spec<Id>['responses'], 200 | 201 | 202 | 204>;
 
 /** The JSON of a successful response; undefined for a response without JSON. */

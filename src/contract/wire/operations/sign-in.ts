@@ -65,7 +65,10 @@ export type AskingCommandLine = Wire<typeof AskingCommandLineSchema>;
 
 const word = () => Type.Optional(Type.String({ maxLength: 8192 }));
 
-/** The parameters with which providers send a browser back: those of the protocol, and additions of some providers. */
+/**
+ * The parameters with which providers send a browser back: parameters of the protocol, and additions of some
+ * providers.
+ */
 const ProviderAnswer = Type.Object(
   {
     code: word(),

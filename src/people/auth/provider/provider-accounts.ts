@@ -222,7 +222,7 @@ export class ProviderAccounts {
     return true;
   }
 
-  /** Removes a membership. Returns false and leaves it if it is that of the last owner. */
+  /** Removes a membership. Returns false and keeps the membership of a last owner. */
   #removed(workspaceId: string, userId: UserId): boolean {
     const { identity, members } = this.#options;
     const id = workspaceId as WorkspaceId;

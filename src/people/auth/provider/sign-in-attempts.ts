@@ -12,7 +12,10 @@ export interface KeptAttempt extends SignInAttempt {
 
 /** How long an attempt to sign in with the identity provider may take, in seconds. */
 export const ATTEMPT_S = 600;
-/** A longer text is not opened. The page to open is part of it, and an address has at most some thousand characters. */
+/**
+ * The most characters of a sealed attempt. It contains the address of the page to open, which has at most
+ * some thousand characters.
+ */
 const MAX_SEALED_CHARS = 16_384;
 
 /**
@@ -51,7 +54,7 @@ export class SignInAttempts {
     ];
     const text = nacl.secretbox.open(box, nonce, sealingKey(key));
     if (text === null) return undefined;
-    // Sealed, so this server has made it.
+    // Sealed, so this server has made the attempt.
     const { expiresAtMs, ...attempt } = JSON.parse(Buffer.from(text).toString()) as KeptAttempt & {
       readonly expiresAtMs: number;
     };
