@@ -151,7 +151,7 @@ test('a file that changes its process puts that back', () => {
   }
 });
 
-test('each of these rules finds a violation', () => {
+test('each rule about steady tests finds a planted violation', () => {
   const source = sourceOf('a', "import { setTimeout as later } from 'node:timers/promises';");
   for (const line of [
     'assert.ok(performance.now() - startedAt < 500);',

@@ -56,7 +56,8 @@ export class McpEndpoint {
     const [client, connection] = [createClient(options), new Connection(options)];
     const response = await protocol.serve(request, body, { principal, client, connection, clientId, trace });
     if (Object(body).method !== 'initialize' || response.status !== 200) return response;
-    // The server keeps nothing under this id: it only distinguishes the requests of clients that use the same token.
+    // The session id only distinguishes the requests of clients that use the same token. The server stores
+    // nothing about a session.
     const more = new Headers(response.headers);
     more.set(SESSION_HEADER, randomUUID());
     return new Response(response.body, { status: response.status, headers: more });

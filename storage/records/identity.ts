@@ -5,7 +5,7 @@ import type { Store } from '../store.ts';
 export interface WorkspaceRecord {
   readonly name: string;
   readonly createdAt: string;
-  /** How many owners it has, so that it never loses the last one. */
+  /** The number of owners of the workspace, so that the workspace never loses its last owner. */
   readonly owners: number;
 }
 

@@ -43,7 +43,7 @@ export interface RunIndexEntry {
   readonly createdAt: string;
   /** Absent when it has none. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** The user who submitted it. Absent when that is not known, as in runs of early releases. */
+  /** The user who submitted the run. Absent when the user is not known, as in runs of early releases. */
   readonly createdBy?: string;
   /** Absent until the run has ended. */
   readonly finishedAt?: string;

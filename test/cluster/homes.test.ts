@@ -1,4 +1,4 @@
-/** Requests find the home of the notebook or conversation that they are about, whichever way they name it. */
+/** Requests find the home of the notebook or conversation that their path, header or body names. */
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import Type from 'typebox';

@@ -59,7 +59,7 @@ async function open(t: TestContext, isActive: (workspaceId: string) => boolean =
   };
 }
 
-test('the home of a workspace deletes it, and no worker knows it afterwards', async (t) => {
+test('the home of a workspace deletes the workspace, and afterwards no worker finds the workspace', async (t) => {
   using workers = await open(t);
   const { first, second, create, remove, removed, forgotten, deleted } = workers;
   const id = await create('other');

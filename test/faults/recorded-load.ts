@@ -133,7 +133,7 @@ export class RecordedLoad {
     const { history } = this.#options;
     const read = stopwatch();
     const notebook = await patiently(() => this.#client(workspaceId).notebooks.get(id));
-    // The span of all attempts contains that of the successful one.
+    // The span of all attempts contains the span of the successful attempt.
     history.add({ ...readOf(id, notebook), ...read() });
     if (random.is(0.3)) return;
     const token = `w${++this.#count}`;

@@ -78,7 +78,7 @@ test('a process accepts a few connections of a burst in one turn, and leaves the
   assert.deepEqual(await stopped, [{ most: 4 }, undefined]);
 });
 
-test('when a process is killed, the others answer its waiting connections', async (t) => {
+test('when a process is killed, the other processes answer its waiting connections', async (t) => {
   const { port, processes } = await share(t, 2);
   const [killed, other] = [processes[0]!, processes[1]!];
   await pauseAll(processes);

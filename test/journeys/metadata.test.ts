@@ -75,7 +75,7 @@ test('metadata of executions and prompts is shown in their runs, and filters the
   await notebook.close();
 });
 
-test('metadata has up to 16 pairs, keys of up to 64 characters and values of up to 500', async () => {
+test('metadata has up to 16 pairs, with keys of up to 64 characters and values of up to 500 characters', async () => {
   const pairs = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, n) => [`key${n}`, '']));
   for (const metadata of [pairs(16), { ['k'.repeat(64)]: 'v'.repeat(500) }, { 'a.b_c-d': '' }])

@@ -85,7 +85,7 @@ export function tell(actor: Sendable, event: { readonly type: string }): void {
   if ((actor.getSnapshot() as AnyMachineSnapshot).can(event)) actor.send(event as never);
 }
 
-/** `live.busy.running` for `{ live: { busy: 'running' } }`. */
+/** Returns the path of a state, such as `live.busy.running` for `{ live: { busy: 'running' } }`. */
 export function leafOf(value: StateValue): string {
   if (typeof value === 'string') return value;
   const [[key, inner]] = Object.entries(value) as [[string, StateValue]];

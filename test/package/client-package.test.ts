@@ -252,7 +252,7 @@ test('a large output of an event is read by its assetId, and code ends at its ti
   );
 });
 
-test('results have text, tables, pictures as bytes, and printed text as it comes', async () => {
+test('results have text, tables and pictures as bytes, and printed text is reported while the code runs', async () => {
   const notebook = await openNotebook(server, { one: '1' });
   const troupe = new client.Troupe({ ...access, baseUrl: server.baseUrl });
   const session = await troupe.open(notebook.id);

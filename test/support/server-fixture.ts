@@ -26,7 +26,7 @@ export interface Owner {
 
 /** The running server, and ways to call it. */
 export interface TestServer {
-  /** The pid of the process that has the kernels: this one, or the server's own. */
+  /** The pid of the process that has the kernels: the process of the test, or the server's own process. */
   readonly pid: number;
   readonly baseUrl: string;
   readonly dataDir: string;

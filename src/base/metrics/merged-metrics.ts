@@ -48,7 +48,7 @@ function addPart(families: Map<string, FamilyText>, worker: number, text: string
   }
 }
 
-/** Returns the line of a series with one more label, its first. */
+/** Returns the line of a series with one more label, which is placed first. */
 function withWorker(line: string, worker: number): string {
   const label = `worker="${worker}"`;
   const end = /[{ ]/.exec(line)?.index ?? line.length;

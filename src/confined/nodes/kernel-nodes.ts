@@ -54,7 +54,7 @@ export interface KernelNodesOptions {
   readonly waitMs?: number;
 }
 
-/** A node as operators see it. */
+/** The facts about a node that operators see. */
 export interface NodeState {
   readonly name: string;
   /** `away`: the node is not connected. `draining`: the node gets no new kernels. */

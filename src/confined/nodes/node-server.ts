@@ -18,8 +18,8 @@ const MAX_STRANGERS = 256;
 /** Such connections of one IPv4 address, or of one IPv6 network of 64 bits, because one machine may have all addresses of a network. */
 const MAX_OF_STRANGE_NETWORK = 64;
 /**
- * Connections that no node is known to have made, of one address from which a node has joined: each kernel of a node opens a
- * connection.
+ * The most unidentified connections of one address from which a node has joined. The number is larger,
+ * because each kernel of a node opens a connection.
  */
 const MAX_OF_NODE_ADDRESS = 256;
 /** Addresses of nodes that are remembered; the oldest is forgotten first. */

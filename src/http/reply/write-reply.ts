@@ -183,8 +183,9 @@ export function writeInPieces(
   res.onWritable(offer);
   res.cork(() => {
     writeHead(res, status, stamp, headers, variesByEncoding(reply), contentType);
-    // uWebSockets.js ends a connection only with a body that it gets whole, and then keeps the unsent part of it. After this
-    // header, no proxy sends another request. If further bytes have already come, the connection has already ended.
+    // uWebSockets.js ends a connection only after a body that it gets as a whole, and then keeps the unsent
+    // part of the body. After `Connection: close`, no proxy sends another request. If further bytes have
+    // already come, the connection has already ended.
     if (close) res.writeHeader('connection', 'close');
     offer(0);
   });

@@ -52,7 +52,10 @@ export interface PageContext {
   readonly exportAs: (request: Omit<ExportRequest, 'assetUrl'>) => Promise<NotebookFile>;
 }
 
-/** The answer to a request: JSON, text, or the notebook as a file. `success`: a result, if any, is a message on the page's stream. */
+/**
+ * The answer to a request: JSON, text, or the notebook as a file. `success`: the page gets any result as a
+ * message on its stream.
+ */
 export type PageAnswer =
   | 'success'
   | { readonly json: unknown }

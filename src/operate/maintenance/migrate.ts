@@ -48,7 +48,7 @@ export async function rehearse({
   const place = join(copyIn, 'rehearsal');
   try {
     using copy = await DataDirectory.claim(place);
-    await rm(copy.storePath, { recursive: true, force: true }); // left by an interrupted rehearsal
+    await rm(copy.storePath, { recursive: true, force: true }); // the copy of an interrupted rehearsal
     await mkdir(copy.storePath, { mode: 0o700 });
     const startedAt = performance.now();
     {

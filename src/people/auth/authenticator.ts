@@ -66,7 +66,10 @@ export class Authenticator implements Auth {
     return caller.principal;
   }
 
-  /** See `Auth`. The session may have been used in another worker since it was cached, so an idle one is looked up again. */
+  /**
+   * See `Auth`. A session may have been used in another worker since it was cached, so an idle session is
+   * looked up again.
+   */
   authenticateSession(secret: string, workspaceHeader: string): Principal {
     const digest = sessionDigest(secret);
     if (digest === undefined) throw unauthenticated();

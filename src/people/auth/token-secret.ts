@@ -3,7 +3,10 @@ import { Secret } from '#src/base/caller/secret.ts';
 
 const RANDOM_BYTES = 32;
 
-/** The form of every bearer token: generated ones, and those that operators choose for the first start. */
+/**
+ * The form of every bearer token, both of generated tokens and of tokens that operators choose for the first
+ * start.
+ */
 const PLAUSIBLE = /^[\x21-\x7e]+$/;
 const MIN_LENGTH = 16;
 const MAX_LENGTH = 256;

@@ -219,7 +219,7 @@ conformance({
   },
 });
 
-test('one text is one statement, and values have the same form with any setting of the account', async (t) => {
+test('each request allows one statement only, and fixes the form of values against settings of the account', async (t) => {
   const { connection, fixture, requests } = await snowflake(t);
   await ask(await fixture.open(connection), 'SELECT CURRENT_SCHEMA()');
   assert.deepEqual(

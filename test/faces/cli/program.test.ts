@@ -280,7 +280,7 @@ test('docs/cli.md names every command', async () => {
   assert.ok(groups.length > 20);
   for (const group of groups) {
     assert.ok(new RegExp(`(\\x60|troupe )${group}\\b`).test(page), group);
-    if (group === 'api') continue; // its commands are the operations, which docs/api.md lists
+    if (group === 'api') continue; // the commands of `troupe api` are the operations, which docs/api.md lists
     // For a group of commands, the row of the table names them.
     for (const command of await commandsOf(group)) {
       const row =

@@ -20,7 +20,7 @@ export async function actors(t: TestContext, { server, browser }: Stage): Promis
     await page.getByRole('link', { name: runId }).first().waitFor();
   });
 
-  await t.test('an operator finds why an execution was refused', async () => {
+  await t.test('an operator finds the reason why an execution was refused', async () => {
     assert.equal(await refusalOf(notebook.submit([])), '409 session_busy');
     await page
       .getByRole('table')

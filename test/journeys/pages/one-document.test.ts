@@ -226,7 +226,7 @@ async with cm.get_context() as ctx:
   await callCode(client, notebookId, code).catch(refused);
 }
 
-/** The session may be busy, and the cell may be gone. Both lead to refusals that say so. */
+/** A busy session and a missing cell lead to refusals with these reasons. */
 function refused(error: unknown): void {
   assert.match(String(Object(error).code), /^(session_busy|unknown_cell|structural_error)$/, String(error));
 }

@@ -21,7 +21,10 @@ const MAX_CALLS_OF_A_GET = 45;
 const MAX_CALLS_OF_A_PATCH = 193;
 const MAX_CALLS_OF_A_CREATE = 179;
 const MAX_CALLS_OF_AN_ENVIRONMENT = 166;
-/** The last messages of the kernel arrive in one piece or in several, so these two counts vary: the least are 885 and 1,453 here. */
+/**
+ * The last messages of the kernel arrive in one piece or in several, so two counts vary. The least counts on
+ * this machine are 885 and 1,453.
+ */
 const MAX_CALLS_OF_A_CODE_CALL = 910;
 const MAX_CALLS_OF_A_CANCELLED_RUN = 1_500;
 const MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED = 338;

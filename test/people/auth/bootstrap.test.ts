@@ -124,7 +124,7 @@ test('an incomplete file is replaced', async (t) => {
   }
 });
 
-test('the file is on disk before the store counts as initialised', async (t) => {
+test('the file of credentials is on disk before the store counts as initialised', async (t) => {
   const { dataDir } = startWithout(t);
   await using store = await openTestStore(dataDir);
   const started = bootstrap(new Identity(store), dataDir, {});

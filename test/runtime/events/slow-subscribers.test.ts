@@ -121,7 +121,7 @@ rule('events that are held for long pause the producer too', async (open) => {
   assert.deepEqual(told, [true, false]);
 });
 
-rule('a replay far above the limit is no lag', async (open) => {
+rule('a replay far above the limit does not count as lag', async (open) => {
   const stream = open(1000);
   const state = [snapshot, ...Array.from({ length: 100 }, () => text('x'.repeat(10_000)))];
   const sink = new RecordingSink();

@@ -91,7 +91,7 @@ test('a wheel that was built is used by every set that needs it', async () => {
   );
 });
 
-test('the built version is one that all requirements allow', async () => {
+test('all requirements allow the version that is built', async () => {
   assert.equal(await textOf(server, ['ours==1.0'], 'ours'), 'built');
   assert.equal(await textOf(server, ['older'], 'ours'), 'built');
 });

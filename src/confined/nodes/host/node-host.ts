@@ -1,6 +1,7 @@
 /**
- * One life of a node: a kernel host, and the connection to the server for which it forks kernels. It ends with either of the two,
- * or when the server has been silent for the lease, and all its kernels end with it.
+ * One life of a node: a kernel host, and the connection to the server for which it forks kernels. The life
+ * ends when the host or the connection ends, or when the server has been silent for the lease. All kernels
+ * end with the life.
  */
 
 import { readFile } from 'node:fs/promises';

@@ -140,7 +140,7 @@ export class KernelHost implements AsyncDisposable, ChildStarter {
     }
   }
 
-  /** Resolves when a kernel has started, for the first time. */
+  /** Resolves when the first kernel has started. */
   async proven(): Promise<void> {
     if (this.#problem !== null) await new Promise<void>((resolve) => this.#proven.push(resolve));
   }

@@ -71,8 +71,8 @@ def decide(kernel: socket.socket, places):
 def is_possible(drop_privileges) -> bool:
     """
     Returns whether this machine lets a process decide calls of its descendants, which it tries in two processes.
-    Linux before 5.0 does not, nor do machines where no process may read the memory of another. It is impossible below
-    another listener, which some containers have, too.
+    Linux before 5.0 does not let it, nor do machines where no process may read the memory of another. Below another
+    listener, which some containers have, no process can decide calls, either.
     """
     supervisor = os.fork()
     if supervisor == 0:
