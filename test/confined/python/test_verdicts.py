@@ -50,6 +50,11 @@ class Reports(unittest.TestCase):
         self.assertEqual(variables, [])
         self.assertEqual(run(kernel, a="2")[1], [])
 
+    def test_a_question_about_other_code_reports_no_cell(self):
+        kernel = host.open({"a": "x = 1", "b": "y = x", "c": "z = 1"})
+        for _ in range(2):
+            self.assertEqual(reported(kernel, "edit-cells", codes={"a": "x = z"}, judge=["a"])[0], [])
+
     def test_an_error_is_reported_when_it_comes_and_when_it_goes(self):
         kernel = host.open({"a": "x = 1", "b": "y = 1", "c": "z = 1"})
         cells, _ = run(kernel, b="x = 2")

@@ -71,6 +71,8 @@ export class ScriptedKernel {
   readonly #life: Life;
   readonly #ends: KernelEnds;
   readonly #cells = new Map<string, Cell>();
+  /** The cells that may have changed since the end of the last command (`kernel/verdicts.py`). */
+  readonly #noted = new Set<string>();
   readonly #queue: Command[] = [];
   #isBusy = false;
   #runs = 0;
@@ -159,12 +161,9 @@ export class ScriptedKernel {
       for (const { cellId, code } of executionRequests) this.#register(cellId, code);
       for (const { cellId, code } of executionRequests)
         if (code !== '') this.#sayCell(undefined, cellId, { stale_inputs: true });
-      this.#sayVariables();
     } else if (type === 'edit-cells') {
       for (const [cellId, code] of Object.entries(codes)) this.#register(cellId, code);
       for (const cellId of deleteIds) this.#cells.delete(cellId);
-      this.#sayVariables();
-      if (Object.keys(codes).length > 0) this.#sayVariables(); // marimo deletes the old cells first
     }
     this.#done(command, false);
   }
@@ -173,16 +172,13 @@ export class ScriptedKernel {
   #register(cellId: string, code: string): void {
     this.#cells.delete(cellId);
     this.#cells.set(cellId, { code, status: null, isStale: true });
-  }
-
-  #sayVariables(): void {
-    this.#say({ op: 'variables', variables: [] });
+    this.#noted.add(cellId);
   }
 
   #done(command: Command, interrupted: boolean): void {
-    const cells = Object.fromEntries(
-      [...this.#cells].map(([id, { status, isStale }]) => [id, [status, isStale, []]]),
-    );
+    const changed = [...this.#cells].filter(([id]) => this.#noted.has(id));
+    const cells = Object.fromEntries(changed.map(([id, { status, isStale }]) => [id, [status, isStale, []]]));
+    this.#noted.clear();
     const type = NAMES[command.type] ?? command.type;
     this.#current = undefined;
     this.#run = undefined;
@@ -222,8 +218,8 @@ export class ScriptedKernel {
       isDeaf: false,
     };
     this.#run = run;
-    this.#sayVariables();
     for (const cellId of waiting) {
+      this.#noted.add(cellId);
       this.#sayCell(run, cellId, { status: 'queued' });
       if (unchanged.has(cellId) && this.#cells.get(cellId)!.isStale)
         this.#sayCell(run, cellId, { stale_inputs: false });

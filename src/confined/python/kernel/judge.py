@@ -14,6 +14,7 @@ class Imagined:
 
     def __init__(self):
         self.graph = DirectedGraph()
+        self.graph.topology._is_imagined = True  # verdicts.py does not note its cells
         self._followed = None
         self._changed = {}  # its keys are the cells that have come or gone in the followed graph since the last question
         self._overridden = {}  # code by cell, of the last question

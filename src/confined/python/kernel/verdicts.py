@@ -94,7 +94,8 @@ def _noting_cell(change):
 
 def _noting_node(change):
     def change_and_note(self, cell_id, *args):
-        STATE.verdicts.noted[cell_id] = None
+        if not self.__dict__.get("_is_imagined"):
+            STATE.verdicts.noted[cell_id] = None
         return change(self, cell_id, *args)
 
     return change_and_note
