@@ -171,7 +171,7 @@ function putRun(
   };
   store.write((tx) => {
     const document = Buffer.from(JSON.stringify(run));
-    tx.put(runRecords, { sessionId, status, document }, WORKSPACE, runId);
+    tx.put(runRecords, { sessionId, kind: 'notebook', status, document }, WORKSPACE, runId);
     addToIndex(tx, WORKSPACE, runId, { kind: 'notebook', sessionId, environmentId, status, createdAt: AT });
   });
   putActor(store, 'run', runId, 'run', status, {

@@ -34,12 +34,12 @@ export function defineMark(name: string): MarkKind {
   return { ...kind, bytes: encodeRecord(kind, null) };
 }
 
-/** The first byte of a record with a checksum. No MessagePack begins with it. */
+/** The first byte of every record. No MessagePack begins with it. */
 const CHECKED = 0xc1;
 const HEAD_BYTES = 5;
 
 /**
- * Returns `[version, value]` as MessagePack, after a byte that marks the format and a checksum (CRC-32, 4 bytes).
+ * Returns `[version, value]` as MessagePack, after a byte that marks a record and a checksum (CRC-32, 4 bytes).
  * Members that are `undefined` are omitted. A large member of bytes is copied only once.
  */
 export function encodeRecord<T>(kind: RecordKind<T>, value: T): Uint8Array {
@@ -169,7 +169,7 @@ export class DamagedRecord extends Error {
 
 /**
  * Returns the value in its current form. Throws `DamagedRecord` when it is not a record, and an error when a newer release
- * wrote it. Records of the first two store formats have no checksum.
+ * wrote it.
  */
 export function decodeRecord<T>(kind: RecordKind<T>, bytes: Uint8Array): T {
   const envelope = decodeBytes(kind, bytes);
@@ -183,15 +183,13 @@ export function decodeRecord<T>(kind: RecordKind<T>, bytes: Uint8Array): T {
 }
 
 function decodeBytes({ name }: { readonly name: string }, bytes: Uint8Array): unknown {
-  let body = bytes;
-  if (bytes[0] === CHECKED) {
-    const { buffer, byteOffset, byteLength } = bytes;
-    // Not `subarray`, because on a Buffer it returns a Buffer, and then every byte string in the
-    // record would be a Buffer.
-    body = new Uint8Array(buffer, byteOffset + HEAD_BYTES, Math.max(byteLength - HEAD_BYTES, 0));
-    const written = byteLength < HEAD_BYTES ? undefined : new DataView(buffer, byteOffset).getUint32(1, true);
-    if (written !== checksumOf(body)) throw new DamagedRecord(name, 'its checksum differs');
-  }
+  const { buffer, byteOffset, byteLength } = bytes;
+  if (bytes[0] !== CHECKED || byteLength < HEAD_BYTES) throw new DamagedRecord(name, 'it has no checksum');
+  // Not `subarray`, because on a Buffer it returns a Buffer, and then every byte string in the
+  // record would be a Buffer.
+  const body = new Uint8Array(buffer, byteOffset + HEAD_BYTES, byteLength - HEAD_BYTES);
+  const written = new DataView(buffer, byteOffset).getUint32(1, true);
+  if (written !== checksumOf(body)) throw new DamagedRecord(name, 'its checksum differs');
   try {
     return decode(body);
   } catch (cause) {

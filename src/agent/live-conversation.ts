@@ -226,7 +226,7 @@ export class LiveConversation {
   }
 }
 
-/** Returns the entries, with outcomes added to prompts that a crashed server or an earlier release left without. */
+/** Returns the entries, with outcomes added to prompts that a crashed server left without. */
 function withOutcomes(
   entries: readonly StoredEntry[],
   outcomeOf: (prompt: AgentEntry, answer: AgentEntry | undefined) => PromptOutcome | undefined,

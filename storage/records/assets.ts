@@ -10,9 +10,8 @@ export interface Asset extends Blob {
   readonly mimetype: string;
 }
 
-/** An asset without its bytes, which are a blob. Assets of version 1 contain their bytes. */
-export interface AssetRecord extends Omit<Asset, 'bytes'> {
-  readonly bytes?: Uint8Array;
+/** An asset without its bytes, which are a blob. */
+interface AssetRecord extends Omit<Asset, 'bytes'> {
   /**
    * The notebook or conversation of the run. It owns the blob; an asset outlives the record of its
    * run.
@@ -21,7 +20,7 @@ export interface AssetRecord extends Omit<Asset, 'bytes'> {
 }
 
 /** Key: workspace id, run id, asset id. */
-export const assetRecords = defineRecord<AssetRecord>('asset', 3, (value) => value as AssetRecord);
+export const assetRecords = defineRecord<AssetRecord>('asset', 1);
 
 type AssetKey = readonly [workspaceId: string, runId: string, assetId: string];
 
@@ -41,7 +40,7 @@ export function readAsset(store: Pick<Store, 'get'>, ...key: AssetKey): Asset | 
   const asset = store.get(assetRecords, ...key);
   if (asset === undefined) return undefined;
   const { mimetype, sha256, sessionId } = asset;
-  const bytes = asset.bytes ?? store.get(blobRecords, key[0], sessionId, sha256);
+  const bytes = store.get(blobRecords, key[0], sessionId, sha256);
   if (bytes === undefined) throw new DamagedRecord(assetRecords.name, 'its bytes are missing');
   return { mimetype, sha256, bytes };
 }
@@ -50,6 +49,5 @@ export function readAsset(store: Pick<Store, 'get'>, ...key: AssetKey): Asset | 
 export function removeAsset(tx: Transaction, ...key: AssetKey): void {
   const asset = unlessDamaged(() => tx.get(assetRecords, ...key));
   tx.remove(assetRecords, ...key);
-  if (asset !== undefined && asset.bytes === undefined)
-    releaseBlob(tx, asset.sha256, key[0], asset.sessionId);
+  if (asset !== undefined) releaseBlob(tx, asset.sha256, key[0], asset.sessionId);
 }

@@ -4,10 +4,9 @@ import { defineRecord } from '../codec.ts';
 export interface NotebookRecord {
   readonly updatedAt: string;
   /**
-   * When the present version began, in milliseconds since 1970: further changes of its author belong to it for a while. Absent in
-   * records of releases without versions.
+   * When the present version began, in milliseconds since 1970: further changes of its author belong to it for a while.
    */
-  readonly versionSince?: number;
+  readonly versionSince: number;
   /** JSON of the whole notebook. */
   readonly document: Uint8Array;
 }
@@ -27,7 +26,7 @@ export interface NotebookSummaryRecord {
   /** The metadata, by which lists are filtered. Absent when there are none. */
   readonly metadata?: Readonly<Record<string, string>>;
   /** The same value as in the record of the notebook. */
-  readonly versionSince?: number;
+  readonly versionSince: number;
   /** JSON of the notebook's entry in lists. */
   readonly summary: Uint8Array;
 }
@@ -65,10 +64,9 @@ export interface CellOutputRecord {
   /** The output without its large parts, which are stored apart. */
   readonly output: unknown;
   readonly console: readonly unknown[];
-  /** The code that produced it, or its hash when it is long; in older records always the code itself. */
+  /** The code that produced it, or its hash when it is long. */
   readonly code: string;
-  /** Absent in records of version 1. */
-  readonly held?: readonly HeldPart[];
+  readonly held: readonly HeldPart[];
 }
 
 /** A large part of an output, which is a blob. */
@@ -85,11 +83,7 @@ export interface HeldPart {
 }
 
 /** Key: workspace id, notebook id, cell id. */
-export const cellOutputRecords = defineRecord<CellOutputRecord>(
-  'cell-output',
-  2,
-  (value) => value as CellOutputRecord,
-);
+export const cellOutputRecords = defineRecord<CellOutputRecord>('cell-output', 1);
 
 /**
  * The names of a notebook's secret variables, with the user and time of each; their values are sealed. Key: workspace

@@ -4,8 +4,7 @@ import { defineMark, defineRecord } from '../codec.ts';
 export interface RunRecord {
   readonly sessionId: string;
   readonly status: string;
-  /** Absent means `notebook`. */
-  readonly kind?: 'notebook' | 'agent';
+  readonly kind: 'notebook' | 'agent';
   /** Present once the output was deleted because of its age. */
   readonly isTrimmed?: true;
   /** The trace that the run belongs to: its own W3C context, and the span that caused it. */
@@ -37,13 +36,12 @@ export const agentRuns = defineMark('agent-run');
 export interface RunIndexEntry {
   readonly kind: 'notebook' | 'agent';
   readonly sessionId: string;
-  /** Null for a run that was stored before environments were noted. */
   readonly environmentId: string | null;
   readonly status: string;
   readonly createdAt: string;
   /** Absent when it has none. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** The user who submitted the run. Absent when the user is not known, as in runs of early releases. */
+  /** The user who submitted the run. */
   readonly createdBy?: string;
   /** Absent until the run has ended. */
   readonly finishedAt?: string;

@@ -45,7 +45,13 @@ function open(store: Store) {
   );
   const keep = (notebookId: string, cellId: string, workspaceId = HOME) =>
     store.write((tx) =>
-      tx.put(cellOutputRecords, { output: null, console: [], code: 'x' }, workspaceId, notebookId, cellId),
+      tx.put(
+        cellOutputRecords,
+        { output: null, console: [], code: 'x', held: [] },
+        workspaceId,
+        notebookId,
+        cellId,
+      ),
     );
   const run = (notebookId: string, assets: number) => {
     const { runId } = runs.begin({

@@ -49,7 +49,7 @@ async function open(
   const keep = (notebookId: string, cellId: string, code: string, data: string, workspaceId = HOME) =>
     store.write((tx) => {
       const output = { channel: 'output', mimetype: 'text/plain', data, timestamp: 1 };
-      tx.put(cellOutputRecords, { output, console: [], code }, workspaceId, notebookId, cellId);
+      tx.put(cellOutputRecords, { output, console: [], code, held: [] }, workspaceId, notebookId, cellId);
     });
   return { store, notebooks, files, converter, requests, keep };
 }

@@ -142,21 +142,3 @@ test('the earlier versions of a notebook take at most 32 MiB, but the newest is 
   );
   assert.equal(notebooks.versions(HOME, id)[1]?.isCurrent, false);
 });
-
-test('a notebook from a release without versions gets its first version with its next change', async (t) => {
-  const { store, notebooks, id, set, shown } = await open(t);
-  await set('1', 'ada');
-  const { notebookRecords, notebookSummaries } = await import('#storage/records/notebooks.ts');
-  store.write((tx) => {
-    const { versionSince: _, ...record } = tx.get(notebookRecords, HOME, id)!;
-    const { versionSince: _too, ...summary } = tx.get(notebookSummaries, HOME, id)!;
-    tx.put(notebookRecords, record, HOME, id);
-    tx.put(notebookSummaries, summary, HOME, id);
-  });
-  assert.equal(notebooks.versions(HOME, id).length, 1);
-  await set('2', 'ada');
-  assert.deepEqual(shown(), [
-    ['2', 'ada'],
-    ['1', 'ada'],
-  ]);
-});

@@ -21,6 +21,13 @@ const third = defineRecord<Pet>('pet', 3, (value, version) => {
   return { name: `${name} of version ${version}`, legs: 4 };
 });
 
+/** Returns the bytes with the head that makes them a record. */
+function withChecksum(body: Uint8Array): Uint8Array {
+  const record = Buffer.concat([Buffer.from([0xc1, 0, 0, 0, 0]), body]);
+  record.writeUInt32LE(checksumOf(body), 1);
+  return record;
+}
+
 test('a record is read as it was written, including bytes', () => {
   const bytes = new Uint8Array([0, 255, 7]);
   const kind = defineRecord<unknown>('thing', 2);
@@ -91,7 +98,7 @@ test('an older record without an upgrade is refused', () => {
 
 test('bytes that are not a record are reported as damage', () => {
   for (const damage of [encode({ name: 'Tom' }), encode(['1', {}]), encode([])]) {
-    assert.throws(() => decodeRecord(first, damage), {
+    assert.throws(() => decodeRecord(first, withChecksum(damage)), {
       message: 'A stored pet is damaged: it has no version.',
     });
   }
@@ -108,8 +115,15 @@ test('a record with any byte flipped is damaged, and so is a truncated one', () 
   }
 });
 
-test('a record of a format without checksums is read', () => {
-  assert.deepEqual(decodeRecord(first, encode([1, { name: 'Tom' }])), { name: 'Tom' });
+test('bytes without a checksum are reported as damage', () => {
+  for (const bytes of [
+    encode([1, { name: 'Tom' }]),
+    Buffer.alloc(0),
+    encodeRecord(first, { name: 'Tom' }).subarray(0, 4),
+  ])
+    assert.throws(() => decodeRecord(first, bytes), {
+      message: 'A stored pet is damaged: it has no checksum.',
+    });
 });
 
 test('both ways to compute the checksum give the same result as zlib', () => {

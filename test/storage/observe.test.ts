@@ -3,7 +3,7 @@ import test from 'node:test';
 import { runRecords } from '#storage/records/runs.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
-const RUN = { sessionId: 'nb_1', status: 'running', document: new Uint8Array() };
+const RUN = { sessionId: 'nb_1', kind: 'notebook', status: 'running', document: new Uint8Array() } as const;
 
 test('a read reports whether it has seen data that are not on disk yet', async (t) => {
   const { store } = await temporaryStore(t);

@@ -133,7 +133,7 @@ test('a page of several slices reports when everything it read is on disk, and r
 
 test('a page of one step, begun by code that has waited before, resolves once everything in it is on disk', async (t) => {
   const { store } = await temporaryStore(t);
-  const run = { sessionId: 'nb_1', status: 'running', document: new Uint8Array() };
+  const run = { sessionId: 'nb_1', kind: 'notebook', status: 'running', document: new Uint8Array() } as const;
   await Promise.resolve(); // nobody observes the reads any more
   store.write((tx) => tx.put(runRecords, run, 'ws_1', '0'));
   const status = (id: number) => store.get(runRecords, 'ws_1', String(id))?.status;

@@ -43,7 +43,7 @@ export async function writeRuns(dataDir: string, runs: number): Promise<void> {
     store.write((tx) => {
       for (let i = first; i < Math.min(first + BATCH, runs); i++) {
         const document = Buffer.from(JSON.stringify({ id: idOf('run', i), status: 'completed' }));
-        const record = { sessionId: sessionOf(i), status: 'completed', document };
+        const record = { sessionId: sessionOf(i), kind: 'notebook', status: 'completed', document } as const;
         tx.put(runRecords, record, workspaceId, idOf('run', i));
       }
     });

@@ -79,7 +79,10 @@ export function* decodePrepared(json: Uint8Array): Generator<undefined, Notebook
 }
 
 /** Returns a notebook's entry in lists. */
-function summaryOf(notebook: NotebookDocument, title: string | null): NotebookSummaryRecord {
+function summaryOf(
+  notebook: NotebookDocument,
+  title: string | null,
+): Omit<NotebookSummaryRecord, 'versionSince'> {
   const { id, createdBy, createdAt, updatedBy, updatedAt, serialization, datasourceSlugs, metadata } =
     notebook;
   const shown = shownMetadata(metadata);

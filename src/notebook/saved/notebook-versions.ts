@@ -31,8 +31,8 @@ export interface ChangeOrigin {
 /** A state that a change replaces. */
 export interface ReplacedState {
   readonly document: NotebookDocument;
-  /** The time when the version of this state began; undefined in notebooks of releases without versions. */
-  readonly versionSince: number | undefined;
+  /** The time when the version of this state began, in milliseconds since 1970. */
+  readonly versionSince: number;
 }
 
 /** An earlier version that is ready to be stored. */
@@ -49,8 +49,7 @@ export function beginsVersion(
   { by, isReplacement = false }: ChangeOrigin,
   nowMs: number,
 ): boolean {
-  const isGoingOn = versionSince !== undefined && nowMs - versionSince < VERSION_MS;
-  return isReplacement || !isGoingOn || document.updatedBy !== by;
+  return isReplacement || nowMs - versionSince >= VERSION_MS || document.updatedBy !== by;
 }
 
 /** Returns whether two states differ in more than their time and author. */

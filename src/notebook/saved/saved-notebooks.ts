@@ -60,7 +60,7 @@ export interface ServedNotebook {
 
 /** A notebook that is to be changed. */
 interface StoredNotebook extends ServedNotebook {
-  readonly versionSince: number | undefined;
+  readonly versionSince: number;
 }
 
 /** A changed notebook, and the version that its change ends. */
@@ -361,8 +361,9 @@ export class SavedNotebooks {
           : { updatedAt: before.updatedAt, versionSince: since };
       const saved = authored(after, by, timestampAfter(stored?.updatedAt));
       const nowMs = Date.parse(saved.updatedAt);
-      const replaced = { document: before, versionSince: stored?.versionSince };
-      const begins = stored !== undefined && beginsVersion(replaced, { by }, nowMs);
+      const begins =
+        stored !== undefined &&
+        beginsVersion({ document: before, versionSince: stored.versionSince }, { by }, nowMs);
       if (begins) {
         const json = this.json(workspaceId, id);
         putVersion(tx, workspaceId, id, atOnce(encodeVersion(before, json, saved.updatedAt)));
@@ -490,7 +491,7 @@ function* changed(
   const replaced = { document: current, versionSince: before.versionSince };
   const isOther = beginsVersion(replaced, origin, nowMs) && differs(current, document);
   const version = isOther ? yield* encodeVersion(current, before.json, updatedAt) : undefined;
-  const versionSince = isOther ? nowMs : (before.versionSince ?? nowMs);
+  const versionSince = isOther ? nowMs : before.versionSince;
   // If the content is equal, the author stays, so that the state does not become a part of the next author's version.
   const author = isOther ? origin.by : current.updatedBy;
   return { notebook: yield* encodeNotebook(authored(document, author, updatedAt), versionSince), version };

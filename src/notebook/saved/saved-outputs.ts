@@ -201,7 +201,7 @@ export function* readOutputs(
       if (id === WIDGETS) continue;
       const output = unlessDamaged(() => readOutput(store, value, workspaceId, notebookId));
       if (output !== undefined) outputs.set(id, output);
-      isLarge = (value.held ?? []).length > 0;
+      isLarge = value.held.length > 0;
       if (isLarge) break;
     }
     if (!isLarge && count < MAX_OUTPUTS_AT_ONCE) return outputs;

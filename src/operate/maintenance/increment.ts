@@ -79,7 +79,7 @@ export class ChainWriter {
     this.#addedBytes = increments.reduce((sum, { manifest }) => sum + bytesOf(manifest), 0);
   }
 
-  /** Returns the writer of a backup; undefined when no increments can be added to it, because it is damaged or of an earlier release. */
+  /** Returns the writer of a backup; undefined when no increments can be added to it, because it is damaged or `troupe backup` made it. */
   static open(options: ChainWriterOptions): ChainWriter | undefined {
     try {
       const { lineage } = readChain(options.directory).base;

@@ -166,5 +166,5 @@ export class RunDeletion {
  */
 function sessionIn(tx: Transaction, workspaceId: WorkspaceId, runId: string): SessionOfRun | undefined {
   const record = unlessDamaged(() => tx.get(runRecords, workspaceId, runId));
-  return record && { kind: record.kind ?? 'notebook', sessionId: record.sessionId };
+  return record && { kind: record.kind, sessionId: record.sessionId };
 }

@@ -31,7 +31,7 @@ export interface RunDocument {
   readonly createdAt: string;
   readonly startedAt: string | null;
   readonly finishedAt: string | null;
-  /** The user who submitted the run. Absent in runs of older releases. */
+  /** The user who submitted the run. */
   readonly createdBy?: string;
   readonly metadata?: Readonly<Record<string, string>>;
 }

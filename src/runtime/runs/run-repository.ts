@@ -185,7 +185,7 @@ export class RunRepository {
     return { runId, json: parts, trace: trace && contextOf(trace) };
   }
 
-  /** Returns the user who submitted a run; undefined when the user is not known, as for runs of older releases. */
+  /** Returns the user who submitted a run; undefined when the user is not known. */
   createdBy(workspaceId: WorkspaceId, runId: RunId): string | undefined {
     return this.#begun.get(runId)?.run.createdBy ?? this.reader.createdBy(workspaceId, runId);
   }

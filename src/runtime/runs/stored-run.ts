@@ -18,7 +18,7 @@ export function storedRun(
 ): ActorSnapshot | undefined {
   const record = store.get(runRecords, workspaceId, id);
   if (record === undefined) return undefined;
-  const { sessionId, status, kind = 'notebook', owner } = record;
+  const { sessionId, status, kind, owner } = record;
   const isRunning = status === 'running';
   const context: RunInput = { workspaceId, runId: id as RunId, sessionId: sessionId as SessionId, kind };
   const createdAt = timestamp(timeOfId(id));

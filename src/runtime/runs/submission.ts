@@ -31,14 +31,13 @@ export function submissionJson({ runId, lastEventId, json }: Submission): Uint8A
   return answer;
 }
 
-/**
- * Returns the submission from the JSON of its response. `lastEventId` is empty when an older release has made the JSON.
- */
+/** Returns the submission from the JSON of its response; undefined when the JSON is not a submission. */
 export function submissionOf(json: Uint8Array): Omit<Submission, 'json'> | undefined {
   const beginning = Buffer.from(json.buffer, json.byteOffset, Math.min(json.byteLength, 200)).toString(
     'utf8',
   );
-  const [, runId, lastEventId = ''] =
-    /^\{"runId":"([\w-]+)"(?:,"lastEventId":"([\w.-]*)")?/.exec(beginning) ?? [];
-  return runId === undefined ? undefined : { runId: runId as RunId, lastEventId };
+  const [, runId, lastEventId] = /^\{"runId":"([\w-]+)","lastEventId":"([\w.-]*)"/.exec(beginning) ?? [];
+  return runId === undefined || lastEventId === undefined
+    ? undefined
+    : { runId: runId as RunId, lastEventId };
 }
