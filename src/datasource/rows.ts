@@ -49,8 +49,29 @@ export interface RowBatch {
   readonly rows: readonly (readonly RowValue[])[];
   /** Returns the rows as JSON for kernels, if the connector can write it without making `rows`. */
   json?(): Uint8Array;
+  /** Returns the rows packed by column, if the connector can do that without making `rows`. */
+  packed?(): PackedBatch;
   /** The number of rows; known before `rows`, which is made on demand. */
   readonly rowCount?: number;
+}
+
+/**
+ * How one batch has the cells of a column: as a packed array of this type, or as JSON. With `?` the column has a null in the
+ * batch.
+ */
+export type ColumnForm = `${PackedType}${'' | '?'}` | 'rows';
+type PackedType = 'boolean' | 'integer' | 'float' | 'text' | 'date' | 'timestamp' | 'timestamptz';
+
+/** A batch by columns, as kernels read it (src/confined/notebook_modules/troupe/columns.py). */
+export interface PackedBatch {
+  readonly forms: readonly ColumnForm[];
+  /**
+   * The arrays of the packed columns, one after the other, and then a JSON array of the rows of the other columns. An array is
+   * little-endian: a byte for each boolean (2 is null), 4 bytes for each date (days), 8 bytes for each integer, float and
+   * timestamp (microseconds), all since 1970 in UTC. Before an array with nulls stands a byte for each row, 1 for null. Texts
+   * are their lengths in bytes, 4 bytes each (-1 is null), and then all their bytes.
+   */
+  readonly parts: readonly Uint8Array[];
 }
 
 /**

@@ -14,7 +14,7 @@ import type { QueryOrigin } from '#src/people/audit/query-audit.ts';
 import { DatasourceFailure } from '../failure.ts';
 import type { RowBatch } from '../rows.ts';
 import type { Queries, Reader } from './queries.ts';
-import { encodeRows, parseParameters } from './row-wire.ts';
+import { type AnswerParts, type BatchForm, encodeBatch, parseParameters } from './row-wire.ts';
 
 /** The session's part in a handler. */
 export interface KernelQueryHandlerOptions {
@@ -32,8 +32,9 @@ export interface KernelQueryHandlerOptions {
 }
 
 interface EncodedBatch {
-  readonly columns: RowBatch['columns'];
-  readonly json: Uint8Array;
+  readonly batch: RowBatch;
+  readonly form: BatchForm;
+  readonly answer: AnswerParts;
 }
 
 interface OpenResult {
@@ -41,6 +42,10 @@ interface OpenResult {
   readonly abort: AbortController;
   /** The next batch. It is fetched and encoded while the kernel reads the current one. */
   next: Promise<EncodedBatch | undefined>;
+  /** The form that the kernel asked for last. */
+  form: BatchForm;
+  /** The first batch, until the kernel asks for the next one. A kernel learns with it that it can have columns. */
+  first?: RowBatch;
   /**
    * The number of rows that the statement has changed, once it has ended and the database has
    * reported it.
@@ -49,7 +54,6 @@ interface OpenResult {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-type JsonParts = readonly (string | Uint8Array)[];
 
 const MAX_OPEN_RESULTS = 32;
 /** The longest message of an error: it may repeat words of the kernel or of a database. */
@@ -74,14 +78,14 @@ export class KernelQueryHandler implements Disposable {
     this.#options = options;
   }
 
-  /** Returns the answer as parts of JSON text. Never rejects: failures are answers with `error`. */
-  async call(method: string, fields: Fields): Promise<JsonParts> {
+  /** Returns the parts of an answer (row-wire.ts). Never rejects: failures are answers with `error`. */
+  async call(method: string, fields: Fields): Promise<AnswerParts> {
     try {
       switch (method) {
         case 'execute':
           return await this.#execute(fields);
         case 'fetch':
-          return await this.#fetch(Number(fields.cursor));
+          return await this.#fetch(Number(fields.cursor), fields.form === 'columns' ? 'columns' : 'rows');
         case 'describe':
           return this.#describe(fields);
         case 'close':
@@ -104,7 +108,7 @@ export class KernelQueryHandler implements Disposable {
   }
 
   /** Answers with the kind of a datasource. The syntax of CREATE TABLE depends on it. */
-  #describe({ slug }: Fields): JsonParts {
+  #describe({ slug }: Fields): AnswerParts {
     const who = typeof slug === 'string' ? this.#readerOf(slug) : undefined;
     if (typeof slug !== 'string' || who === undefined)
       return failed('InterfaceError', unusableDatasource(String(slug)));
@@ -119,7 +123,7 @@ export class KernelQueryHandler implements Disposable {
     return this.#options.slugs().includes(slug) ? this.#options.reader() : undefined;
   }
 
-  async #execute({ cursor, slug, sql, parameters }: Fields): Promise<JsonParts> {
+  async #execute({ cursor, slug, sql, parameters }: Fields): Promise<AnswerParts> {
     const { queries, origin, trace, memoryShare } = this.#options;
     if (typeof slug !== 'string' || typeof sql !== 'string') {
       return failed('InterfaceError', 'The statement and the slug of its datasource must be text.');
@@ -152,33 +156,39 @@ export class KernelQueryHandler implements Disposable {
       parseParameters(parameters),
       options,
     );
-    const result: OpenResult = { batches, abort, next: encodedNext(batches) };
+    const result: OpenResult = { batches, abort, next: encodedNext(batches, 'rows', true), form: 'rows' };
     this.#results.set(name, result);
     return this.#answer(name, result, true);
   }
 
-  async #fetch(name: number): Promise<JsonParts> {
+  /** Answers with the next batch. A kernel that begins to ask for columns gets the first batch again, as columns. */
+  async #fetch(name: number, form: BatchForm): Promise<AnswerParts> {
     const result = this.#results.get(name);
     if (result === undefined) return failed('InterfaceError', 'The result is closed.');
+    const { first } = result;
+    delete result.first;
+    result.form = form;
+    if (first !== undefined && form === 'columns') return encodeBatch(first, form, false);
     return this.#answer(name, result, false);
   }
 
-  async #answer(name: number, result: OpenResult, isFirst: boolean): Promise<JsonParts> {
-    let batch: EncodedBatch | undefined;
+  async #answer(name: number, result: OpenResult, isFirst: boolean): Promise<AnswerParts> {
+    let encoded: EncodedBatch | undefined;
     try {
-      batch = await result.next;
+      encoded = await result.next;
     } catch (error) {
       this.#forget(name, result);
       throw error;
     }
-    if (batch === undefined) {
+    if (encoded === undefined) {
       this.#forget(name, result);
       return [JSON.stringify({ changed: result.changed })];
     }
-    result.next = encodedNext(result.batches);
+    const { batch, form, answer } = encoded;
+    if (isFirst && batch.packed !== undefined) result.first = batch;
+    result.next = encodedNext(result.batches, result.form, false);
     result.next.catch(() => undefined); // the next fetch reports it
-    const head = isFirst ? `,"columns":${JSON.stringify(batch.columns)}` : '';
-    return [`{"more":true${head},"rows":`, batch.json, '}'];
+    return form === result.form ? answer : encodeBatch(batch, result.form, isFirst);
   }
 
   /** Forgets a result, unless another one has taken its number. */
@@ -198,20 +208,24 @@ export class KernelQueryHandler implements Disposable {
   }
 }
 
-async function encodedNext(batches: AsyncGenerator<RowBatch>): Promise<EncodedBatch | undefined> {
-  const { done, value } = await batches.next();
-  return done === true ? undefined : { columns: value.columns, json: encodeRows(value) };
+async function encodedNext(
+  batches: AsyncGenerator<RowBatch>,
+  form: BatchForm,
+  isFirst: boolean,
+): Promise<EncodedBatch | undefined> {
+  const { done, value: batch } = await batches.next();
+  return done === true ? undefined : { batch, form, answer: encodeBatch(batch, form, isFirst) };
 }
 
 function unusableDatasource(slug: string): string {
   return `The notebook cannot use the datasource ${JSON.stringify(shortenText(slug, MAX_NAMED_CHARS))}. Add it to the notebook's datasources, and check that it is shared with you.`;
 }
 
-function failed(kind: string, message: string): JsonParts {
+function failed(kind: string, message: string): AnswerParts {
   return [JSON.stringify({ error: { kind, message: shortenText(message, MAX_MESSAGE_CHARS) } })];
 }
 
-function describe(error: unknown): JsonParts {
+function describe(error: unknown): AnswerParts {
   if (error instanceof DatasourceFailure) {
     const kind = PYTHON_ERRORS[error.category] ?? 'OperationalError';
     return failed(kind, error.detail ?? error.message);

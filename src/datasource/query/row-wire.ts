@@ -1,12 +1,34 @@
 /**
- * The JSON form of rows and parameters between server and kernel. Values that JSON lacks are
- * written as text.
+ * Rows and parameters between server and kernel. An answer is a JSON object, in which values that JSON lacks are written as
+ * text. For a kernel that asks for columns, it is
+ *
+ *     C · u32le length of the JSON · the JSON · the parts of a `PackedBatch`
  */
 import { DatasourceFailure } from '../failure.ts';
 import type { Parameter, RowBatch, RowValue } from '../rows.ts';
 
+/** The parts of one answer. */
+export type AnswerParts = readonly (string | Uint8Array)[];
+
+/** How a kernel wants the rows of a batch. A connector that cannot pack columns gives rows for both. */
+export type BatchForm = 'rows' | 'columns';
+
+/** Returns a batch as an answer, with the names and types of its columns if it is the first one. */
+export function encodeBatch(batch: RowBatch, form: BatchForm, isFirst: boolean): AnswerParts {
+  if (form === 'columns' && batch.packed !== undefined) {
+    const { forms, parts } = batch.packed();
+    const head = Buffer.from(JSON.stringify({ more: true, count: batch.rowCount, forms }));
+    const start = Buffer.from('C\0\0\0\0');
+    start.writeUInt32LE(head.length, 1);
+    return [start, head, ...parts];
+  }
+  const canPack = batch.packed === undefined ? '' : ',"packs":true';
+  const columns = isFirst ? `,"columns":${JSON.stringify(batch.columns)}${canPack}` : '';
+  return [`{"more":true${columns},"rows":`, encodeRows(batch), '}'];
+}
+
 /** Returns the rows as a JSON array. Cells of columns that hold plain JSON values are encoded as they are. */
-export function encodeRows(batch: RowBatch): Uint8Array {
+function encodeRows(batch: RowBatch): Uint8Array {
   return batch.json?.() ?? Buffer.from(jsonOf(batch));
 }
 

@@ -25,7 +25,7 @@ export interface Kernels {
 
 /** Handles requests of one kernel's notebook code to its server. */
 export interface KernelRpcHandler extends Disposable {
-  /** Returns the parts of one JSON object; never rejects. */
+  /** Returns the parts of one answer, which the modules of notebooks read; never rejects. */
   call(method: string, fields: Readonly<Record<string, unknown>>): Promise<readonly (string | Uint8Array)[]>;
 }
 
@@ -140,7 +140,7 @@ export function kernelDriver({ liveNotebooks, log }: DriverContext, ports: Kerne
 
     const answer = ({ id, method, fields }: KernelCall): void => {
       unawaited(
-        rpcHandler.call(method, fields).then((json) => kernel.answerCall(id, json)),
+        rpcHandler.call(method, fields).then((parts) => kernel.answerCall(id, parts)),
         'kernel-driver: the answer to a call of a kernel',
       );
     };

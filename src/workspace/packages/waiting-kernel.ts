@@ -88,8 +88,8 @@ export class WaitingKernel implements Kernel {
   follow(page: number | null): void {
     this.#kernel?.follow(page);
   }
-  answerCall(id: number, json: readonly (string | Uint8Array)[]): void {
-    this.#kernel?.answerCall(id, json);
+  answerCall(id: number, parts: readonly (string | Uint8Array)[]): void {
+    this.#kernel?.answerCall(id, parts);
   }
   interrupt(): boolean {
     return this.#kernel?.interrupt() ?? false;

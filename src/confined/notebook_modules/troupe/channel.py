@@ -15,13 +15,13 @@ class TooLarge(ValueError):
 
 
 def provide(ask):
-    """`ask(method, **fields)` returns the bytes of a JSON object, or raises TooLarge; called by the kernel."""
+    """`ask(method, **fields)` returns the bytes of the answer, or raises TooLarge; called by the kernel."""
     global _ask
     _ask = ask
 
 
 def ask(method, **fields):
-    """The server's answer, as the bytes of a JSON object. Raises TooLarge for a question that the server would not take."""
+    """Returns the bytes of the server's answer. Raises TooLarge for a question that the server would not take."""
     if _ask is None:
         raise NoServer("datasources can be used in notebooks of a Troupe server only")
     return _ask(method, **fields)

@@ -1,7 +1,9 @@
 """DB-API 2.0 (PEP 249) over the server's datasources. Parameters are written `?`. Every statement commits itself."""
 
 import collections.abc
+import importlib.util
 import itertools
+import struct
 
 import msgspec
 
@@ -74,12 +76,17 @@ class _Column(msgspec.Struct, rename="camel"):
 class _Answer(msgspec.Struct):
     error: dict[str, str] | None = None
     more: bool = False
+    packs: bool = False  # whether the server can pack the rows of this result by columns
+    count: int = 0  # of packed rows
+    forms: list[str] | None = None  # of packed columns
+    packed: memoryview | None = None
     changed: int | None = None
     kind: str | None = None
     columns: list[_Column] | None = None
     rows: msgspec.Raw = msgspec.Raw(b"[]")
 
 
+PACKED_HEAD = struct.Struct("<cI")
 _read_answer = msgspec.json.Decoder(_Answer).decode
 _names = itertools.count(1)
 _forgotten = []  # statements whose cursor was collected as garbage, possibly at a moment when asking the server is not allowed
@@ -93,7 +100,13 @@ def _readable(read, json):
 
 
 def _ask(method, **fields):
-    answer = _readable(_read_answer, channel.ask(method, **fields))
+    body = channel.ask(method, **fields)
+    if body[:1] == b"C":  # columns; src/datasource/query/row-wire.ts has the form
+        end = PACKED_HEAD.size + PACKED_HEAD.unpack_from(body)[1]
+        answer = _readable(_read_answer, body[PACKED_HEAD.size : end])
+        answer.packed = body[end:]
+    else:
+        answer = _readable(_read_answer, body)
     if error := answer.error:
         raise ERRORS.get(error["kind"], DatabaseError)(error["message"])
     return answer
@@ -108,6 +121,10 @@ def _sequence(parameters):
     if isinstance(parameters, (collections.abc.Mapping, collections.abc.Set, str, bytes)):
         raise ProgrammingError("parameters are a list or tuple of values, and the statement marks them with ?")
     return parameters
+
+
+def _can_read_columns():
+    return all(importlib.util.find_spec(name) for name in ("numpy", "pyarrow"))
 
 
 class Connection:
@@ -174,6 +191,7 @@ class Cursor:
         self._rows = []
         self._next = 0
         self._remote = None  # the name of a statement that has not ended
+        self._packs = False  # whether the rows can still be had as columns
         self._open = True
 
     def execute(self, operation, parameters=()) -> "Cursor":
@@ -201,6 +219,7 @@ class Cursor:
 
     def fetchmany(self, size=None) -> list:
         self._require_result()
+        self._packs = False
         size = self.arraysize if size is None else size
         while len(self._rows) - self._next < size and self._remote is not None:
             self._ask("fetch")
@@ -210,6 +229,7 @@ class Cursor:
 
     def fetchall(self) -> list:
         self._require_result()
+        self._packs = False
         parts = [self._rows[self._next :]]
         while self._remote is not None:
             self._rows, self._next = [], 0
@@ -221,9 +241,31 @@ class Cursor:
             first += part
         return self._reader.unify(first)
 
+    def fetch_columns(self):
+        """Returns all rows as Columns, for a frame. Returns None if they can only be had as rows: the database cannot pack
+        them, rows were fetched already, or the environment has no numpy or pyarrow."""
+        self._require_result()
+        if not self._packs or self._remote is None or not _can_read_columns():
+            return None
+        from troupe.columns import Columns
+
+        columns = Columns(self._kinds)
+        self._packs, self._rows, self._next = False, [], 0
+        try:
+            while self._remote is not None:
+                answer = self._ask("fetch", form="columns")
+                if answer.forms is not None:
+                    _readable(lambda body: columns.add(answer.count, answer.forms, body), answer.packed)
+        except BaseException:  # as in _ask
+            self._drop()
+            raise
+        return columns
+
     def fetch_frames(self, size=None):
         """Yields the remaining rows as DataFrames of polars: one, or several of `size` rows."""
-        if size is None:
+        if size is None and (columns := self.fetch_columns()):
+            yield frames.polars_frame_of(self.description, columns)
+        elif size is None:
             yield frames.polars_frame(self.description, self._kinds, self.fetchall())
         else:
             while rows := self.fetchmany(size):
@@ -245,7 +287,9 @@ class Cursor:
 
     def _ask(self, method, **fields):
         try:
-            self._take(_ask(method, cursor=self._remote, **fields))
+            answer = _ask(method, cursor=self._remote, **fields)
+            self._take(answer)
+            return answer
         except channel.TooLarge as excess:
             self._remote = None  # the server was not asked, and has nothing to close
             raise DataError(f"the statement and its parameters are too large: {excess}") from None
@@ -260,6 +304,7 @@ class Cursor:
         if columns := answer.columns:
             self._kinds = [BY_CELL if column.by_cell else column.type for column in columns]
             self._reader = RowReader(self._kinds)
+            self._packs = answer.packs
             self.description = [(column.name, column.type, None, None, None, None, None) for column in columns]
         rows = _readable(self._reader.read, answer.rows) if self._reader else []
         self._rows = self._rows[self._next :] + rows if self._next < len(self._rows) else rows
@@ -268,7 +313,7 @@ class Cursor:
     def _drop(self):
         remote, self._remote = self._remote, None
         self.rowcount = -1
-        self._rows, self._next, self.description, self._reader = [], 0, None, None
+        self._rows, self._next, self.description, self._reader, self._packs = [], 0, None, None, False
         if remote is not None:
             _ask("close", cursor=remote)
 

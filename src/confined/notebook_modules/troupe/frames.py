@@ -20,6 +20,7 @@ def support(connections):
         _is_supported = True
         after_import("polars.io.database._executor", _support_polars)
         after_import("pandas.io.sql", lambda sql: _support_pandas(sql, connections))
+        after_import("marimo._sql.get_engines", lambda engines: _support_marimo(engines, connections))
 
 
 def _support_polars(executor):
@@ -49,6 +50,27 @@ def _support_pandas(sql, connections):
         return database_of(con)
 
     sql.pandasSQL_builder = pandasSQL_builder
+
+
+def _support_marimo(engines, connections):
+    known, general = getattr(engines, "SUPPORTED_ENGINES", None), getattr(engines, "DBAPIEngine", None)
+    if isinstance(known, list) and general in known:  # otherwise mo.sql makes its frame of rows
+        from troupe.sql_cells import engine_of
+
+        known.insert(known.index(general), engine_of(general, connections))
+
+
+def polars_frame_of(description, columns):
+    """Returns the DataFrame of polars that `polars_frame` makes of the same rows."""
+    import polars
+
+    made = []
+    for (name, kind, *_), column in zip(description, columns.columns, strict=True):
+        if column.has_values():
+            made.append(polars.Series(name, column.to_arrow()))
+        else:
+            made.append(_series(polars, name, kind, kind, column.to_list()))
+    return polars.DataFrame(made)
 
 
 def polars_frame(description, kinds, rows):

@@ -1,4 +1,4 @@
-"""Writing frames of pandas into datasources: `frame.to_sql("orders", datasource("sales"))`."""
+"""Frames of pandas in datasources: `pandas.read_sql`, and `frame.to_sql("orders", datasource("sales"))`."""
 
 import datetime
 import decimal
@@ -6,6 +6,8 @@ import json
 
 import pandas
 from pandas.io.sql import SQLiteDatabase
+
+from troupe import reading
 
 MAX_ROWS = 1000  # the rows of one INSERT; SQL Server allows no more
 POSTGRES = {
@@ -91,6 +93,29 @@ class Datasource(SQLiteDatabase):
     def __init__(self, con):
         super().__init__(con)
         self._kind = None
+        self._executed = None
+
+    def execute(self, sql, params=None):
+        cursor, self._executed = self._executed, None
+        return super().execute(sql, params) if cursor is None else cursor
+
+    def read_query(
+        self, sql, index_col=None, coerce_float=True, parse_dates=None, params=None, chunksize=None, dtype=None, dtype_backend="numpy"
+    ):
+        """Reads by columns where that is possible, and otherwise rows, as pandas does with any driver."""
+        cursor = self.execute(sql, params)
+        is_plain = parse_dates is None and chunksize is None and not dtype and dtype_backend == "numpy"
+        columns = cursor.fetch_columns() if is_plain and cursor.description else None
+        if columns is None:
+            self._executed = cursor
+            return super().read_query(sql, index_col, coerce_float, parse_dates, params, chunksize, dtype, dtype_backend)
+        names = [name for name, *_ in cursor.description]
+        cursor.close()
+        frame = reading.frame_of(names, columns, coerce_float)
+        for at, dtype in enumerate(frame.dtypes):
+            if isinstance(dtype, pandas.DatetimeTZDtype):  # as pandas does after each query
+                frame.isetitem(at, pandas.to_datetime(frame.iloc[:, at], utc=True))
+        return frame if index_col is None else frame.set_index(index_col)
 
     def to_sql(
         self, frame, name, if_exists="fail", index=True, index_label=None, schema=None, chunksize=None, dtype=None, method=None, engine="auto", **_

@@ -49,11 +49,11 @@ export function interruptFrame(seq: number): Buffer {
   return Buffer.concat(framedParts(INTERRUPT, [u32(seq)]));
 }
 
-/** Returns the result of a call. The call's number stands before the JSON, so no JSON can pass for another call's result. */
-export function callFrame(id: number, json: readonly (string | Uint8Array)[]): Uint8Array[] {
+/** Returns the result of a call. The call's number stands before it, so no result can pass for that of another call. */
+export function callFrame(id: number, parts: readonly (string | Uint8Array)[]): Uint8Array[] {
   return framedParts(CALL, [
     u32(id),
-    ...json.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)),
+    ...parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)),
   ]);
 }
 

@@ -178,8 +178,8 @@ export class KernelProcess implements Kernel {
     this.#sendWaiting();
   }
 
-  answerCall(id: number, json: readonly (string | Uint8Array)[]): void {
-    this.#calls.answer(id, callFrame(id, json));
+  answerCall(id: number, parts: readonly (string | Uint8Array)[]): void {
+    this.#calls.answer(id, callFrame(id, parts));
   }
 
   interrupt(): boolean {

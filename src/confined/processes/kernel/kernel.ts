@@ -222,8 +222,8 @@ export interface Kernel {
     /** New code of cells, by cell id. */
     readonly codes: Readonly<Record<string, string>>;
   }): number;
-  /** Sends the result of a `kernel-call`: the parts of one JSON text. */
-  answerCall(id: number, json: readonly (string | Uint8Array)[]): void;
+  /** Sends the result of a `kernel-call` in parts. */
+  answerCall(id: number, parts: readonly (string | Uint8Array)[]): void;
   /**
    * Asks for one interrupt of the command in flight, even after repeated calls. Returns false when no command
    * is in flight.

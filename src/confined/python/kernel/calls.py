@@ -1,7 +1,7 @@
 """Questions of notebook code to the server, such as a query of a datasource, over the kernel's own socket.
 
     from us    {"op":"kernel-call","id","method",…}
-    to us      channel 5  u32le id · JSON
+    to us      channel 5  u32le id · the answer, whose form the method defines
 
 Any thread may ask. Its answer comes through the reader thread. An interrupt of a waiting cell ends the wait; the asking
 thread informs the server.
@@ -26,7 +26,7 @@ class Calls:
         self._waiting = {}
 
     def ask(self, method, **fields) -> memoryview:
-        """Returns the server's answer as JSON. Blocks until the answer arrives; an interrupt
+        """Returns the server's answer. Blocks until the answer arrives; an interrupt
         ends the wait at once. When the question is too large for the server, raises
         channel.TooLarge and sends nothing."""
         ident, answers = next(self._ids) & 0xFFFFFFFF, queue.SimpleQueue()

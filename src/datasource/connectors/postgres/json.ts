@@ -6,7 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import type { ColumnType, ResultColumn } from '../../rows.ts';
 import { MESSAGE_HEAD_BYTES } from './messages.ts';
 
-const [TEXT, NUMBER, BOOLEAN, BYTES, MOMENT] = [0, 1, 2, 3, 4];
+const [TEXT, NUMBER, BOOLEAN, BYTES, MOMENT, LEFT_OUT] = [0, 1, 2, 3, 4, 5];
 const WAYS: Readonly<Partial<Record<ColumnType, number>>> = {
   integer: NUMBER,
   float: NUMBER,
@@ -27,10 +27,16 @@ const SPARE_BYTES = 16 * 1024;
 
 /**
  * Returns a JSON array of arrays. Each part consists of whole `DataRow` messages. Bytes that are not UTF-8 become
- * replacement characters.
+ * replacement characters. `only`: the indexes of the columns to write; all when unset.
  */
-export function jsonOf(columns: readonly ResultColumn[], parts: readonly Buffer[]): Buffer {
-  const ways = columns.map(({ type }) => WAYS[type] ?? TEXT);
+export function jsonOf(
+  columns: readonly ResultColumn[],
+  parts: readonly Buffer[],
+  only?: ReadonlySet<number>,
+): Buffer {
+  const ways = columns.map(({ type }, index) =>
+    only?.has(index) === false ? LEFT_OUT : (WAYS[type] ?? TEXT),
+  );
   const count = ways.length;
   let out: Buffer = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + part.length, SPARE_BYTES));
   let at = 0;
@@ -45,14 +51,14 @@ export function jsonOf(columns: readonly ResultColumn[], parts: readonly Buffer[
       for (let column = 0; column < count; column++) {
         const length = value + 4 <= end ? int32(bytes, value) : -1;
         value += 4;
-        if (column > 0) out[at++] = COMMA;
         // A wrong length from the server must not reach beyond its row.
-        if (length < 0 || value + length > end) {
-          at = writeWord(NULL, out, at);
-          continue;
+        const isNull = length < 0 || value + length > end;
+        const way = ways[column]!;
+        if (way !== LEFT_OUT) {
+          if (out[at - 1] !== OPEN) out[at++] = COMMA;
+          at = isNull ? writeWord(NULL, out, at) : writeValue(way, bytes, value, value + length, out, at);
         }
-        at = writeValue(ways[column]!, bytes, value, value + length, out, at);
-        value += length;
+        if (!isNull) value += length;
       }
       out[at++] = CLOSE;
       row = end;
@@ -154,6 +160,6 @@ function withRoom(out: Buffer, at: number, more: number): Buffer {
 }
 
 /** Reads like `readInt32BE`, but without its check of the arguments at each call. */
-function int32(bytes: Buffer, at: number): number {
+export function int32(bytes: Buffer, at: number): number {
   return (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
 }

@@ -3,6 +3,7 @@
  * when a reader asks for cells.
  */
 import type { RowBatch, RowValue } from '../../rows.ts';
+import { packColumns } from './columns.ts';
 import { jsonOf } from './json.ts';
 import { MESSAGE_HEAD_BYTES } from './messages.ts';
 import { type Field, parsersOf, postgresColumn } from './values.ts';
@@ -23,6 +24,7 @@ export function postgresBatch(
       return rows;
     },
     json: () => jsonOf(columns, parts),
+    packed: () => packColumns(columns, parts, rowCount),
   };
 }
 
