@@ -19,6 +19,8 @@ const USUAL_SERVER = 'postgresql://root@127.0.0.1:5432/test';
 const WAYS = {
   psycopg: 'pandas.read_sql(QUERY, psycopg_connection)',
   'datasource()': 'pandas.read_sql(QUERY, troupe_connection)',
+  polars: 'polars.read_database(QUERY, troupe_connection)',
+  'mo.sql': 'mo.sql(QUERY, engine=troupe_connection, output=False)',
   'psycopg, fetchall': 'psycopg_connection.execute(QUERY).fetchall()',
   'datasource(), fetchall': 'troupe_connection.execute(QUERY).fetchall()',
 } as const;
@@ -28,7 +30,7 @@ type Way = keyof typeof WAYS;
 export const datasourceRows: Scenario = {
   name: 'datasource-rows',
   title:
-    'A table of six columns and 1,000,000 rows from PostgreSQL into pandas: `datasource()` compared with psycopg in the same kernel',
+    'A table of six columns and 1,000,000 rows from PostgreSQL into pandas, polars and `mo.sql`: `datasource()` compared with psycopg in the same kernel',
   limitS: 300,
   async run(stage) {
     const rows = stage.count(1_000_000, 100_000);
@@ -55,7 +57,9 @@ export const datasourceRows: Scenario = {
     const rate = (way: Way) => median(perSecond.get(way) ?? []);
     return [
       ...waysOf().map((way) => atLeast(way, rate(way), '/s')),
-      atLeast('read_sql, to psycopg', rate('datasource()') / rate('psycopg'), '×', 0.5),
+      atLeast('read_sql, to psycopg', rate('datasource()') / rate('psycopg'), '×', 3),
+      atLeast('polars, to read_sql of psycopg', rate('polars') / rate('psycopg'), '×', 3),
+      atLeast('mo.sql, to read_sql of psycopg', rate('mo.sql') / rate('psycopg'), '×', 3),
       atLeast('fetchall, to psycopg', rate('datasource(), fetchall') / rate('psycopg, fetchall'), '×'),
       atMost('growth of the server, worst', (most - idle) / MIB, 'MiB', 64),
     ];
@@ -66,7 +70,7 @@ const PYTHON =
   process.env.TROUPE_PYTHON ?? join(fileURLToPath(new URL('../../../', import.meta.url)), '.venv/bin/python');
 
 function waysOf(): Way[] {
-  return ['psycopg', 'datasource()', 'psycopg, fetchall', 'datasource(), fetchall'];
+  return ['psycopg', 'datasource()', 'polars', 'mo.sql', 'psycopg, fetchall', 'datasource(), fetchall'];
 }
 
 /** Creates the table and returns its name. It is dropped after the scenario. */
@@ -106,10 +110,10 @@ function preparation(given: {
   return `
 import builtins, gc, sys, time, warnings
 sys.path.insert(0, ${packages})
-import pandas, psycopg
+import marimo as mo, pandas, polars, psycopg
 from troupe import datasource
 warnings.simplefilter("ignore")
-given = {"pandas": pandas, "QUERY": ${query}, "psycopg_connection": psycopg.connect(${postgres}, autocommit=True),
+given = {"mo": mo, "pandas": pandas, "polars": polars, "QUERY": ${query}, "psycopg_connection": psycopg.connect(${postgres}, autocommit=True),
          "troupe_connection": datasource("${SLUG}")}
 def timed(expression):
     gc.collect()
