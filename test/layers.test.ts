@@ -21,6 +21,7 @@ const ROOMS = table(`
   notebook   : base contract machines storage confined runtime workspace | people
   agent      : base contract machines storage runtime
   mcp        : base contract agent | runtime
+  jobs       : base | contract
   http       : base contract storage runtime workspace | cluster people datasource notebook agent mcp
   operate    : base storage confined runtime datasource | contract people http
   faces      : base contract operate
@@ -63,6 +64,7 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   koffi: /^src\/base\/os\//,
   '@modelcontextprotocol/server': /^src\/mcp\//,
   commander: /^src\/faces\/cli\//,
+  croner: /^src\/jobs\/schedule\.ts$/,
   preact: /^src\/faces\/console\//,
   '@preact/signals': /^src\/faces\/console\//,
   tweetnacl: /^src\/(datasource|http|people\/auth)\//,

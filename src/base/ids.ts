@@ -14,6 +14,8 @@ export type SessionId = Id<'session'>;
 export type RunId = Id<'run'>;
 export type AssetId = Id<'asset'>;
 export type EntryId = Id<'entry'>;
+export type JobId = Id<'job'>;
+export type OccurrenceId = Id<'occurrence'>;
 
 const PREFIXES = {
   workspace: 'ws',
@@ -27,6 +29,8 @@ const PREFIXES = {
   asset: 'asset',
   request: 'req',
   audit: 'aud',
+  job: 'job',
+  occurrence: 'occ',
 } as const;
 
 export type IdKind = keyof typeof PREFIXES;

@@ -11,6 +11,7 @@ const CHARTS = {
   'notebook-session': 'notebookSessionMachine',
   'agent-session': 'agentSessionMachine',
   run: 'runMachine',
+  job: 'jobMachine',
 };
 
 const LAYOUT = {

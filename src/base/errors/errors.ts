@@ -109,6 +109,11 @@ const ENTRIES = {
     title: 'The run has not ended yet',
     advice: 'Cancel the run first, or wait until it has ended.',
   },
+  job_running: {
+    status: 409,
+    title: 'An occurrence of the job is in progress',
+    advice: 'Wait until the occurrence is over, or cancel its run.',
+  },
   datasource_changed: { status: 409, title: 'Another request changed the datasource meanwhile' },
   already_exists: { status: 409, title: 'A datasource or a member with this name already exists' },
   packages_disabled: { status: 409, title: 'This server installs no packages' },
