@@ -21,11 +21,11 @@ const ROOMS = table(`
   notebook   : base contract machines storage confined runtime workspace | people
   agent      : base contract machines storage runtime
   mcp        : base contract agent | runtime
-  jobs       : base | contract
-  http       : base contract storage runtime workspace | cluster people datasource notebook agent mcp
+  jobs       : base machines storage runtime | contract notebook
+  http       : base contract storage runtime workspace | cluster people datasource notebook agent mcp jobs
   operate    : base storage confined runtime datasource | contract people http
   faces      : base contract operate
-  start      : base storage confined runtime cluster workspace people datasource notebook agent mcp http operate | contract
+  start      : base storage confined runtime cluster workspace people datasource notebook agent mcp jobs http operate | contract
 `);
 
 /** The rooms within a room, from the ground up. Each may load code of those before it, and of none after it. */

@@ -6,6 +6,7 @@ import type {
   NewWorkspace,
   NewWorkspaceLimits,
 } from '../wire/identity.ts';
+import type { JobChange, NewJob, Schedule } from '../wire/job.ts';
 import type { EnvironmentFilters } from '../wire/lists.ts';
 import {
   type Connection,
@@ -16,7 +17,7 @@ import {
   type WriteOptions,
 } from './connection.ts';
 import { callOf, operation, pagesOf, taggedCallOf } from './operation.ts';
-import type { PageOptions } from './paging.ts';
+import type { OrderedPageOptions, PageOptions } from './paging.ts';
 
 /** Returns the resources that programs need to work in a workspace. */
 export function resourcesOfPrograms(connection: Connection) {
@@ -40,6 +41,26 @@ export function resourcesOfPrograms(connection: Connection) {
       add: (requirements: readonly string[], { wait, ...options }: PostOptions & WaitOptions = {}) =>
         connection.json(operation('addPackages', { query: { wait }, body: { requirements }, ...options })),
       remove: callOf(connection, 'removePackage'),
+    },
+    /** Jobs, which run notebooks at the instants of a schedule. */
+    jobs: {
+      ...pagesOf(connection, 'listJobs'),
+      create: (job: NewJob, options: PostOptions = {}) =>
+        connection.json(operation('createJob', { body: job, ...options })),
+      /** Resolves with the next instants of a schedule. */
+      preview: (schedule: Schedule, timeZone?: string, options: PostOptions = {}) =>
+        connection.json(
+          operation('previewJob', { body: { schedule, ...present({ timeZone }) }, ...options }),
+        ),
+      get: callOf(connection, 'getJob'),
+      /** Changes, pauses or resumes a job. */
+      update: (jobId: string, change: JobChange, options: RequestOptions = {}) =>
+        connection.json(operation('updateJob', { params: { jobId }, body: change, ...options })),
+      delete: callOf(connection, 'deleteJob'),
+      /** Fires a job now. Resolves with the occurrence. */
+      run: callOf(connection, 'fireJob'),
+      occurrences: (jobId: string, { signal, ...query }: OrderedPageOptions = {}) =>
+        connection.json(operation('listOccurrences', { params: { jobId }, query, signal })),
     },
     /** The models that agents can use. */
     models: {

@@ -1,6 +1,8 @@
 /** Jobs: work that begins by itself at the instants of a schedule. */
 import Type from 'typebox';
-import { closed, Timestamp, type Wire } from './shape.ts';
+import { CellIdSchema } from './notebook.ts';
+import { ArgumentsSchema } from './session.ts';
+import { closed, MetadataSchema, nullable, oneOf, ShownMetadata, Timestamp, type Wire } from './shape.ts';
 
 /** The longest expression of a schedule, in characters. */
 const MAX_CRON_CHARS = 200;
@@ -40,3 +42,218 @@ export const ScheduleSchema = Type.Union(
   },
 );
 export type Schedule = Wire<typeof ScheduleSchema>;
+
+/** The most cells that a job names. */
+const MAX_CELLS = 1000;
+/** The most often that a failed occurrence is repeated. */
+const MAX_RETRIES = 10;
+
+const TargetSchema = Type.Object(
+  {
+    notebookId: Type.String({ minLength: 1, maxLength: 200 }),
+    cells: Type.Optional(
+      Type.Array(CellIdSchema, {
+        minItems: 1,
+        maxItems: MAX_CELLS,
+        description: 'The cells that run, after the cells that they depend on. Omitted: all cells.',
+      }),
+    ),
+    datasourceSlugs: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 120 }), {
+        maxItems: 100,
+        description: 'The datasources that the notebook may use. Omitted: those of the notebook.',
+      }),
+    ),
+  },
+  {
+    $id: 'JobTarget',
+    ...closed,
+    description:
+      'The notebook as it is when the job fires, on a session of its own. The session works on a copy, which is deleted afterwards; ' +
+      'the runs are kept.',
+  },
+);
+
+const members = {
+  name: nullable(Type.String({ minLength: 1, maxLength: 200, description: 'A name for people.' })),
+  schedule: ScheduleSchema,
+  timeZone: Type.String({
+    minLength: 1,
+    maxLength: 100,
+    description: 'The name of a time zone, such as `Europe/Berlin`. It applies to `cron`.',
+  }),
+  arguments: ArgumentsSchema,
+  timeoutS: nullable(
+    Type.Integer({
+      minimum: 1,
+      maximum: 86_400,
+      description: 'How many seconds a run may take. Null: no deadline.',
+    }),
+  ),
+  catchUp: oneOf(['last', 'none'], {
+    description:
+      'What happens with instants that passed while the server was not running. `last`, the default: the last of them fires, and the ' +
+      'earlier ones are skipped. `none`: instants that are more than a minute late are skipped.',
+  }),
+  retries: Type.Integer({
+    minimum: 0,
+    maximum: MAX_RETRIES,
+    description:
+      'How often an occurrence is attempted again after an end that is not the fault of the notebook, such as a lost kernel or a ' +
+      'limit of sessions. The first pause is 30 seconds, and each further pause is twice as long. The default is 2.',
+  }),
+};
+
+const optionalMembers = {
+  name: Type.Optional(members.name),
+  timeZone: Type.Optional(members.timeZone),
+  arguments: Type.Optional(members.arguments),
+  timeoutS: Type.Optional(members.timeoutS),
+  catchUp: Type.Optional(members.catchUp),
+  retries: Type.Optional(members.retries),
+  metadata: Type.Optional(MetadataSchema),
+  paused: Type.Optional(Type.Boolean({ description: 'Whether the job fires only when a person fires it.' })),
+};
+
+export const NewJobSchema = Type.Object(
+  { target: TargetSchema, schedule: members.schedule, ...optionalMembers },
+  {
+    $id: 'NewJob',
+    ...closed,
+    examples: [
+      {
+        name: 'Sales of the week',
+        target: { notebookId: 'nb_01k6gq0000aaaaaaaaaaaaaaaa' },
+        schedule: { cron: '0 7 * * MON' },
+        timeZone: 'Europe/Berlin',
+      },
+    ],
+  },
+);
+export type NewJob = Wire<typeof NewJobSchema>;
+
+export const JobChangeSchema = Type.Object(
+  {
+    expectedUpdatedAt: Type.String({
+      format: 'date-time',
+      maxLength: 64,
+      description:
+        'The `updatedAt` of your last read of the job. When the job has changed since: 409 `stale_update`.',
+    }),
+    schedule: Type.Optional(members.schedule),
+    ...optionalMembers,
+    takeOver: Type.Optional(
+      Type.Literal(true, {
+        description:
+          'Makes you the owner of the job, which then works with your rights. For owners of the workspace.',
+      }),
+    ),
+  },
+  {
+    $id: 'JobChange',
+    ...closed,
+    examples: [{ expectedUpdatedAt: '2027-01-01T06:00:00.000Z', paused: true }],
+  },
+);
+export type JobChange = Wire<typeof JobChangeSchema>;
+
+const JobReasonSchema = Type.Object(
+  { code: Type.String(), message: Type.String() },
+  { $id: 'JobReason', ...closed },
+);
+
+const JobStatusSchema = oneOf(['waiting', 'due', 'running', 'backing-off', 'paused', 'ended'], {
+  description:
+    '`waiting` for its next instant. `due`: an occurrence has begun, and its run has not. `running`. `backing-off`: the occurrence is ' +
+    'attempted again after a pause. `paused`. `ended`: the schedule has no further instant.',
+});
+
+export const JobSchema = Type.Object(
+  {
+    id: Type.String(),
+    target: TargetSchema,
+    ...members,
+    metadata: ShownMetadata,
+    paused: Type.Boolean(),
+    status: JobStatusSchema,
+    reason: nullable(JobReasonSchema),
+    failures: Type.Integer({
+      description:
+        'How many occurrences in a row have failed. After five the job pauses itself, with the `reason`.',
+    }),
+    currentOccurrenceId: nullable(Type.String()),
+    next: Type.Array(Timestamp, { description: 'The next five instants; none while the job is paused.' }),
+    ownerId: Type.String({ description: 'The user with whose rights the job works.' }),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  {
+    $id: 'Job',
+    ...closed,
+    examples: [
+      {
+        id: 'job_01k6gq0000aaaaaaaaaaaaaaaa',
+        name: 'Sales of the week',
+        target: { notebookId: 'nb_01k6gq0000aaaaaaaaaaaaaaaa' },
+        schedule: { cron: '0 7 * * MON' },
+        timeZone: 'Europe/Berlin',
+        arguments: ['--month=3'],
+        timeoutS: null,
+        catchUp: 'last',
+        retries: 2,
+        paused: false,
+        status: 'waiting',
+        reason: null,
+        failures: 0,
+        currentOccurrenceId: null,
+        next: ['2027-01-04T06:00:00.000Z'],
+        ownerId: 'ada',
+        createdAt: '2027-01-01T06:00:00.000Z',
+        updatedAt: '2027-01-01T06:00:00.000Z',
+      },
+    ],
+  },
+);
+export type Job = Wire<typeof JobSchema>;
+
+export const OccurrenceSchema = Type.Object(
+  {
+    id: Type.String(),
+    jobId: Type.String(),
+    trigger: oneOf(['schedule', 'person'], {
+      description: 'Whether the schedule or a person has fired the job.',
+    }),
+    dueAt: Timestamp,
+    lastDueAt: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description:
+          'Present when this one record stands for all instants from `dueAt` to this one. They passed before the last hundred ' +
+          'missed instants.',
+      }),
+    ),
+    status: oneOf(['due', 'running', 'backing-off', 'completed', 'failed', 'cancelled', 'skipped']),
+    reason: nullable(JobReasonSchema),
+    attempts: Type.Integer({ description: 'How many attempts have begun.' }),
+    runId: nullable(Type.String({ description: 'The run of the last attempt that had one.' })),
+    firedBy: Type.Optional(Type.String({ description: 'The user who has fired the job.' })),
+    startedAt: nullable(Timestamp),
+    finishedAt: nullable(Timestamp),
+  },
+  { $id: 'JobOccurrence', ...closed },
+);
+export type Occurrence = Wire<typeof OccurrenceSchema>;
+
+export const SchedulePreviewSchema = Type.Object(
+  { schedule: members.schedule, timeZone: optionalMembers.timeZone },
+  {
+    $id: 'SchedulePreview',
+    ...closed,
+    examples: [{ schedule: { cron: '0 7 * * MON' }, timeZone: 'Europe/Berlin' }],
+  },
+);
+
+export const ScheduleInstantsSchema = Type.Object(
+  { next: Type.Array(Timestamp, { description: 'The next five instants.' }) },
+  { $id: 'ScheduleInstants', ...closed },
+);

@@ -59,6 +59,15 @@ export const PATHS = {
   listPrompts: 'GET /api/v3/agent-sessions/:sessionId/runs',
   submitPrompt: 'POST /api/v3/agent-sessions/:sessionId/runs',
 
+  listJobs: 'GET /api/v3/jobs',
+  createJob: 'POST /api/v3/jobs',
+  previewJob: 'POST /api/v3/jobs/preview',
+  getJob: 'GET /api/v3/jobs/:jobId',
+  updateJob: 'PATCH /api/v3/jobs/:jobId',
+  deleteJob: 'DELETE /api/v3/jobs/:jobId',
+  fireJob: 'POST /api/v3/jobs/:jobId/run',
+  listOccurrences: 'GET /api/v3/jobs/:jobId/occurrences',
+
   listRuns: 'GET /api/v3/runs',
   getRun: 'GET /api/v3/runs/:runId',
   deleteRun: 'DELETE /api/v3/runs/:runId',

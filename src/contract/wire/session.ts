@@ -48,7 +48,7 @@ export const EnvironmentSchema = Type.Object(
 );
 export type Environment = Wire<typeof EnvironmentSchema>;
 
-const ArgumentsSchema = Type.Array(Type.String({ maxLength: 8192, pattern: WITHOUT_NUL }), {
+export const ArgumentsSchema = Type.Array(Type.String({ maxLength: 8192, pattern: WITHOUT_NUL }), {
   maxItems: 256,
   description:
     'Command-line arguments, as after `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in ' +

@@ -58,6 +58,14 @@ const CHANGES: Readonly<Record<string, EntryOf>> = {
     action: 'environment.close',
     target: text(params.environmentId),
   }),
+  createJob: ({ answer }) => ({ action: 'job.create', target: text(answer.id) }),
+  updateJob: ({ params }) => ({ action: 'job.change', target: text(params.jobId) }),
+  deleteJob: ({ params }) => ({ action: 'job.delete', target: text(params.jobId) }),
+  fireJob: ({ params, answer }) => ({
+    action: 'job.fire',
+    target: text(params.jobId),
+    detail: text(answer.id),
+  }),
   cancelRun: ({ params }) => ({ action: 'run.cancel', target: text(params.runId) }),
   cancelRuns: ({ answer }) =>
     itemsOf(answer)

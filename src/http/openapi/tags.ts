@@ -11,6 +11,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   'Live editing': 'Python that runs in a live session, outside of its cells, and may edit the notebook.',
   'Agent sessions': 'Conversations with models: prompts, entries, events, and with whom they are shared.',
   Models: 'The models that agents can use, and the keys for them.',
+  Jobs: 'Work that begins by itself at the instants of a schedule, and what became of each instant.',
   Runs: 'The durable records of executions and prompts, with their outputs.',
   Datasources: 'Database connections, which are stored encrypted, and with whom they are shared.',
   Identity: 'Workspaces, their members, and access tokens.',

@@ -128,7 +128,7 @@ export class SavedNotebooks {
   }
 
   /**
-   * Creates a notebook in the name of a user. `also` writes into the same commit. Throws
+   * Creates a notebook in the name of a user. `also` writes into the same commit, and `accepts` chooses among new ids. Throws
    * `duplicate_cell`, and `not_found` when the workspace has been deleted in the meantime.
    */
   async create(
@@ -136,9 +136,10 @@ export class SavedNotebooks {
     fields: NotebookFields,
     createdBy?: string,
     also: (tx: Transaction, notebookId: string) => void = () => {},
+    accepts: (id: string) => boolean = () => true,
   ): Promise<{ document: NotebookDocument; json: Uint8Array }> {
     const valid = await this.#parses(workspaceId, fields);
-    const make = () => newDocument(fields, valid, createdBy);
+    const make = () => newDocument(fields, valid, createdBy, accepts);
     const { document, json } = await this.#new.create(workspaceId, isSmall(fields), make, (encoded) => {
       if (!workspaceExists(this.#store, workspaceId)) throw notFound();
       this.#store.write((tx) => {
@@ -424,13 +425,15 @@ function staleUpdate(updatedAt: string): AppError {
   return new AppError('stale_update', detail, { members: { updatedAt } });
 }
 
-/** Returns a notebook with a new id. */
+/** Returns a notebook with a new id that `accepts` allows. */
 function newDocument(
   fields: NotebookFields,
   valid: boolean,
   createdBy: string | undefined,
+  accepts: (id: string) => boolean,
 ): NotebookDocument {
-  const id = newId<NotebookId>('notebook');
+  let id = newId<NotebookId>('notebook');
+  while (!accepts(id)) id = newId<NotebookId>('notebook');
   const now = timestamp(timeOfId(id)); // the time of the id, so that the orders by id and by time are the same
   return {
     id,

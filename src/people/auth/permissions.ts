@@ -30,6 +30,8 @@ const PERMISSIONS = {
   'run.submit': { role: 'editor', scopes: RUNTIME },
   'run.cancel': { role: 'editor', scopes: RUNTIME },
   'run.delete': { role: 'editor', scopes: RUNTIME },
+  'job.read': { role: 'viewer', scopes: RUNTIME },
+  'job.write': { role: 'editor', scopes: RUNTIME },
   'code.execute': { role: 'editor', scopes: RUNTIME },
   'agent.read': { role: 'viewer', scopes: RUNTIME },
   'agent.open': { role: 'editor', scopes: RUNTIME },

@@ -8,6 +8,7 @@ import {
 } from '#src/http/routes/execution-environments.ts';
 import { fileRoutes } from '#src/http/routes/files.ts';
 import { frontEndRoutes } from '#src/http/routes/front-end.ts';
+import { jobRoutes } from '#src/http/routes/jobs.ts';
 import { liveNotebookRoutes } from '#src/http/routes/live-notebooks.ts';
 import { notebookPageRoutes } from '#src/http/routes/notebook-pages.ts';
 import { notebookPanelRoutes } from '#src/http/routes/notebook-panels.ts';
@@ -25,7 +26,7 @@ import type { Planes } from './open-planes.ts';
 
 const MIB = 1024 * 1024;
 
-/** Returns the routes of notebooks, of the files and packages that they use, and of their sessions. */
+/** Returns the routes of notebooks, of the files and packages that they use, of their sessions, and of jobs. */
 export function notebookPlaneRoutes(
   { config, audit, runs, environments, identity, notebooks, agents, pageTokens, ...planes }: Planes,
   browsers: BrowserRoutesContext,
@@ -68,5 +69,6 @@ export function notebookPlaneRoutes(
     ...liveNotebookRoutes(notebooks.edits, notebooks.elementCalls, sessions),
     ...executionRoutes(executions, sessions, runs, waiting),
     ...codeRoutes(notebooks.codeCalls, sessions),
+    ...jobRoutes(planes.jobs.jobs),
   ];
 }

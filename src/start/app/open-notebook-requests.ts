@@ -4,6 +4,7 @@ import { NotebookPages } from '#src/notebook/pages/notebook-pages.ts';
 import { CodeCalls } from '#src/notebook/requests/code-calls.ts';
 import { ElementCalls } from '#src/notebook/requests/element-calls.ts';
 import { Executions } from '#src/notebook/requests/executions.ts';
+import { NotebookCopies } from '#src/notebook/requests/notebook-copies.ts';
 import { NotebookDeletion } from '#src/notebook/requests/notebook-deletion.ts';
 import { NotebookEdits } from '#src/notebook/requests/notebook-edits.ts';
 import { NotebooksForAgents } from '#src/notebook/requests/notebooks-for-agents.ts';
@@ -30,12 +31,14 @@ export function openRequests(
       }),
   );
   const interruptions = new SessionInterruptions(context);
+  const deletion = new NotebookDeletion(context);
   const installed = () => host.marimo;
   return {
     codeCalls,
     executions,
     interruptions,
-    deletion: new NotebookDeletion(context),
+    deletion,
+    copies: new NotebookCopies(context, deletion),
     edits: new NotebookEdits(context.sessions, context.liveNotebooks),
     elementCalls: new ElementCalls(context),
     /** The notebooks as the tools of agents use them. */

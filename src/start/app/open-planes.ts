@@ -15,6 +15,7 @@ import type { Ground } from './ground.ts';
 import { KernelsInUse } from './kernels-in-use.ts';
 import { Late } from './late-planes.ts';
 import { openFiles } from './open-files.ts';
+import { type JobPlane, openJobs } from './open-jobs.ts';
 import { openLocalModel } from './open-local-model.ts';
 import { type NotebookPlane, openNotebooks } from './open-notebooks.ts';
 import { type OpenedPackages, openPackages } from './open-packages.ts';
@@ -30,6 +31,7 @@ export interface Planes extends Ground, RunPlaneContext {
   readonly notebooks: NotebookPlane;
   readonly kernelsInUse: KernelsInUse;
   readonly agents: AgentPlane;
+  readonly jobs: JobPlane;
   /** Signing in with the identity provider; undefined when the settings name none. */
   readonly provider: ReturnType<IdentityPlane['openProvider']>;
   readonly pageTokens: PageTokens;
@@ -71,6 +73,7 @@ export async function openPlanes(base: Ground, stack: AsyncDisposableStack): Pro
   });
   const kernelsInUse = new KernelsInUse(notebooks.actors, notebooks.liveNotebooks);
   late.fill({ agents: agents.ofNotebooks, kernelsInUse, sessions: notebooks.sessions });
+  const jobs = openJobs(ground, notebooks, stack);
   const keys = (keyId?: string) =>
     keyId === undefined ? datasources.keys.ring : datasources.keys.ringWith(keyId);
   const provider = identity.openProvider(config, vault, keys, stack);
@@ -84,6 +87,7 @@ export async function openPlanes(base: Ground, stack: AsyncDisposableStack): Pro
     notebooks,
     kernelsInUse,
     agents,
+    jobs,
     provider,
     pageTokens,
   };

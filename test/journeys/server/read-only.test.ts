@@ -11,7 +11,7 @@ import { sendRaw } from '#test/support/raw-request.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
 /** Operations that are not a GET and store nothing. */
-const HARMLESS = new Set(['createNotebookEventTicket', 'createAgentEventTicket', 'callMcp']);
+const HARMLESS = new Set(['previewJob', 'createNotebookEventTicket', 'createAgentEventTicket', 'callMcp']);
 
 const before = await startServer(test);
 const notebook = await openNotebook(before, { a: '1 + 1' });

@@ -697,6 +697,24 @@ class CreateCell(Struct, tag_field='type', tag='create-cell'):
     after: str | None | UnsetType = UNSET
 
 
+class CronSchedule(Struct):
+    cron: Annotated[
+        str,
+        Meta(
+            description='Five fields (minute, hour, day of the month, month, day of the week), six with seconds in front, or one of `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly`. Months and days of the week may have their English names. The times are those of `timeZone`.'
+        ),
+    ]
+
+
+class CronScheduleOutput(Struct):
+    cron: Annotated[
+        str,
+        Meta(
+            description='Five fields (minute, hour, day of the month, month, day of the week), six with seconds in front, or one of `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly`. Months and days of the week may have their English names. The times are those of `timeZone`.'
+        ),
+    ]
+
+
 class DatabricksConnection(Struct, tag_field='kind', tag='databricks'):
     """
     A SQL warehouse of a Databricks workspace, over its Statement Execution API.
@@ -833,7 +851,7 @@ class EnvironmentPage(Struct):
 ErrorCode: TypeAlias = Annotated[
     str,
     Meta(
-        description='Why a request was refused. A published code never changes; later versions may add codes.\n\n- `malformed_json`: The body is not valid JSON\n- `invalid_request`: The request does not match the schema\n- `invalid_cursor`: The cursor does not belong to this list\n- `missing_workspace`: The Service-Workspace-Id header is missing\n- `missing_session`: The Service-Session-Id header is missing\n- `duplicate_cell`: A cell id appears twice\n- `unknown_cell`: The notebook has no such cell\n- `unknown_model`: There is no model with this name\n- `unreadable_notebook`: The file is not a readable notebook\n- `unauthenticated`: A valid access token is required\n- `missing_scope`: The access token lacks a required scope\n- `no_workspace`: You are a member of no workspace\n- `role_too_low`: Your role in this workspace does not allow this\n- `conversation_read_only`: You may read this conversation, but not change it\n- `conversation_not_shared`: The conversation of this notebook is not shared with you\n- `cross_origin`: A request from another origin may not change this\n- `not_found`: The resource does not exist, or you may not see it\n- `method_not_allowed`: The resource does not support this method\n- `stale_update`: The resource has changed since it was read\n- `session_open`: A session is open on this notebook\n- `session_exists`: A live session with this id already exists\n- `session_busy`: The session is busy\n- `session_not_ready`: The session is not ready\n- `session_failed`: The session has failed\n- `session_closed`: The session is closed\n- `session_not_editable`: The session is in run mode and cannot be edited\n- `structural_error`: The notebook has structural errors\n- `notebook_not_ready`: The notebook session is not ready\n- `binding_differs`: The conversation is bound to another notebook, or to none\n- `environment_differs`: The notebook session belongs to another environment\n- `no_model_configured`: No model is configured\n- `model_not_configured`: The provider of this model is not configured\n- `environment_occupied`: The environment already has an active notebook session\n- `environment_in_use`: Sessions are still attached to the environment\n- `environment_closed`: The environment is closed\n- `run_finished`: The run has already finished\n- `run_in_progress`: The run has not ended yet\n- `datasource_changed`: Another request changed the datasource meanwhile\n- `already_exists`: A datasource or a member with this name already exists\n- `packages_disabled`: This server installs no packages\n- `nodes_disabled`: This server has no kernel nodes\n- `packages_not_installed`: The packages could not be installed\n- `installation_in_progress`: Packages are being installed in this workspace\n- `unwritable_notebook`: The notebook cannot be written in this format\n- `workspace_in_use`: Sessions are open in the workspace\n- `last_workspace`: You own no other workspace\n- `last_owner`: A workspace must keep at least one owner\n- `idempotency_key_reused`: The idempotency key was used with another request\n- `idempotency_in_progress`: The first request with this idempotency key is still running\n- `key_in_use`: The key is in use\n- `not_a_file`: The path does not lead to a file\n- `file_inaccessible`: The permissions of the file do not allow this\n- `precondition_failed`: The resource is not in the state that If-Match or If-None-Match asks for\n- `body_too_large`: The request body is too large\n- `unsupported_media_type`: The request body must be application/json\n- `range_not_satisfiable`: The requested range lies outside of the content\n- `too_many_attempts`: Too many wrong access tokens\n- `quota_exceeded`: The workspace has reached a quota\n- `internal`: The server failed to process the request\n- `record_damaged`: A stored record is damaged on the disk\n- `unavailable`: The server cannot accept this request now\n- `read_only`: The server only reads (TROUPE_READ_ONLY)\n- `storage_full`: The disk of the server is full\n- `file_quota_exceeded`: The files of the workspace have reached their quota\n- `at_capacity`: The server has reached its session limit'
+        description='Why a request was refused. A published code never changes; later versions may add codes.\n\n- `malformed_json`: The body is not valid JSON\n- `invalid_request`: The request does not match the schema\n- `invalid_cursor`: The cursor does not belong to this list\n- `missing_workspace`: The Service-Workspace-Id header is missing\n- `missing_session`: The Service-Session-Id header is missing\n- `duplicate_cell`: A cell id appears twice\n- `unknown_cell`: The notebook has no such cell\n- `unknown_model`: There is no model with this name\n- `unreadable_notebook`: The file is not a readable notebook\n- `unauthenticated`: A valid access token is required\n- `missing_scope`: The access token lacks a required scope\n- `no_workspace`: You are a member of no workspace\n- `role_too_low`: Your role in this workspace does not allow this\n- `conversation_read_only`: You may read this conversation, but not change it\n- `conversation_not_shared`: The conversation of this notebook is not shared with you\n- `cross_origin`: A request from another origin may not change this\n- `not_found`: The resource does not exist, or you may not see it\n- `method_not_allowed`: The resource does not support this method\n- `stale_update`: The resource has changed since it was read\n- `session_open`: A session is open on this notebook\n- `session_exists`: A live session with this id already exists\n- `session_busy`: The session is busy\n- `session_not_ready`: The session is not ready\n- `session_failed`: The session has failed\n- `session_closed`: The session is closed\n- `session_not_editable`: The session is in run mode and cannot be edited\n- `structural_error`: The notebook has structural errors\n- `notebook_not_ready`: The notebook session is not ready\n- `binding_differs`: The conversation is bound to another notebook, or to none\n- `environment_differs`: The notebook session belongs to another environment\n- `no_model_configured`: No model is configured\n- `model_not_configured`: The provider of this model is not configured\n- `environment_occupied`: The environment already has an active notebook session\n- `environment_in_use`: Sessions are still attached to the environment\n- `environment_closed`: The environment is closed\n- `run_finished`: The run has already finished\n- `run_in_progress`: The run has not ended yet\n- `job_running`: An occurrence of the job is in progress\n- `datasource_changed`: Another request changed the datasource meanwhile\n- `already_exists`: A datasource or a member with this name already exists\n- `packages_disabled`: This server installs no packages\n- `nodes_disabled`: This server has no kernel nodes\n- `packages_not_installed`: The packages could not be installed\n- `installation_in_progress`: Packages are being installed in this workspace\n- `unwritable_notebook`: The notebook cannot be written in this format\n- `workspace_in_use`: Sessions are open in the workspace\n- `last_workspace`: You own no other workspace\n- `last_owner`: A workspace must keep at least one owner\n- `idempotency_key_reused`: The idempotency key was used with another request\n- `idempotency_in_progress`: The first request with this idempotency key is still running\n- `key_in_use`: The key is in use\n- `not_a_file`: The path does not lead to a file\n- `file_inaccessible`: The permissions of the file do not allow this\n- `precondition_failed`: The resource is not in the state that If-Match or If-None-Match asks for\n- `body_too_large`: The request body is too large\n- `unsupported_media_type`: The request body must be application/json\n- `range_not_satisfiable`: The requested range lies outside of the content\n- `too_many_attempts`: Too many wrong access tokens\n- `quota_exceeded`: The workspace has reached a quota\n- `internal`: The server failed to process the request\n- `record_damaged`: A stored record is damaged on the disk\n- `unavailable`: The server cannot accept this request now\n- `read_only`: The server only reads (TROUPE_READ_ONLY)\n- `storage_full`: The disk of the server is full\n- `file_quota_exceeded`: The files of the workspace have reached their quota\n- `at_capacity`: The server has reached its session limit'
     ),
 ]
 
@@ -1154,6 +1172,75 @@ class ImportWarning(Struct):
 class InstalledPackage(Struct):
     name: str
     version: str
+
+
+class IntervalSchedule(Struct):
+    every_s: Annotated[int, Meta(description='An interval in seconds. The instants are counted from the creation of the job.')] = field(
+        name='everyS'
+    )
+
+
+class IntervalScheduleOutput(Struct):
+    every_s: Annotated[int, Meta(description='An interval in seconds. The instants are counted from the creation of the job.')] = field(
+        name='everyS'
+    )
+
+
+class JobReason(Struct):
+    code: str
+    message: str
+
+
+class JobTarget(Struct):
+    """
+    The notebook as it is when the job fires, on a session of its own. The session works on a copy, which is deleted afterwards; the runs are kept.
+    """
+
+    notebook_id: str = field(name='notebookId')
+    cells: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The cells that run, after the cells that they depend on. Omitted: all cells.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    datasource_slugs: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The datasources that the notebook may use. Omitted: those of the notebook.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='datasourceSlugs', default=UNSET)
+
+
+class JobTargetOutput(Struct):
+    """
+    The notebook as it is when the job fires, on a session of its own. The session works on a copy, which is deleted afterwards; the runs are kept.
+    """
+
+    notebook_id: str = field(name='notebookId')
+    cells: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The cells that run, after the cells that they depend on. Omitted: all cells.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    datasource_slugs: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The datasources that the notebook may use. Omitted: those of the notebook.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='datasourceSlugs', default=UNSET)
 
 
 class KernelHostState(Struct):
@@ -1797,6 +1884,22 @@ class NotebookVersionList(Struct):
     items: list[NotebookVersion]
 
 
+class OneInstant(Struct):
+    """
+    Fires once.
+    """
+
+    at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+
+
+class OneInstantOutput(Struct):
+    """
+    Fires once.
+    """
+
+    at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+
+
 class OpenAgentSession(Struct):
     environment_id: Annotated[str, Meta(description='The execution environment in which to open the conversation.')] = field(
         name='environmentId'
@@ -2105,6 +2208,29 @@ class RunWarning(Struct, tag_field='type', tag='warning'):
         ]
         | UnsetType
     ) = field(name='cellId', default=UNSET)
+
+
+Schedule: TypeAlias = CronSchedule | IntervalSchedule | OneInstant
+
+
+class ScheduleInstants(Struct):
+    next: Annotated[list[str], Meta(description='The next five instants.')]
+
+
+ScheduleOutput: TypeAlias = CronScheduleOutput | IntervalScheduleOutput | OneInstantOutput
+
+
+class SchedulePreview(Struct):
+    schedule: Schedule
+    time_zone: (
+        Annotated[
+            str,
+            Meta(
+                description='The name of a time zone, such as `Europe/Berlin`. It applies to `cron`.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='timeZone', default=UNSET)
 
 
 Scope: TypeAlias = Annotated[
@@ -3331,6 +3457,195 @@ class ImportedNotebook(Struct):
     ) = UNSET
 
 
+class Job(Struct):
+    id: str
+    target: JobTargetOutput
+    name: str | None
+    schedule: ScheduleOutput
+    time_zone: Annotated[str, Meta(description='The name of a time zone, such as `Europe/Berlin`. It applies to `cron`.')] = field(
+        name='timeZone'
+    )
+    arguments: Annotated[
+        list[str],
+        Meta(
+            description='Command-line arguments, as after `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in `mo.cli_args()`. The list is also `sys.argv[1:]`.'
+        ),
+    ]
+    timeout_s: int | None = field(name='timeoutS')
+    catch_up: Annotated[Literal['last', 'none'], Meta(description='What happens with instants that passed while the server was not running. `last`, the default: the last of them fires, and the earlier ones are skipped. `none`: instants that are more than a minute late are skipped.')] = field(
+        name='catchUp'
+    )
+    retries: Annotated[
+        int,
+        Meta(
+            description='How often an occurrence is attempted again after an end that is not the fault of the notebook, such as a lost kernel or a limit of sessions. The first pause is 30 seconds, and each further pause is twice as long. The default is 2.'
+        ),
+    ]
+    paused: bool
+    status: Annotated[
+        Literal['waiting', 'due', 'running', 'backing-off', 'paused', 'ended'],
+        Meta(
+            description='`waiting` for its next instant. `due`: an occurrence has begun, and its run has not. `running`. `backing-off`: the occurrence is attempted again after a pause. `paused`. `ended`: the schedule has no further instant.'
+        ),
+    ]
+    reason: JobReason | None
+    failures: Annotated[
+        int,
+        Meta(
+            description='How many occurrences in a row have failed. After five the job pauses itself, with the `reason`.'
+        ),
+    ]
+    current_occurrence_id: str | None = field(name='currentOccurrenceId')
+    next: Annotated[
+        list[str],
+        Meta(description='The next five instants; none while the job is paused.'),
+    ]
+    owner_id: Annotated[str, Meta(description='The user with whose rights the job works.')] = field(
+        name='ownerId'
+    )
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='The pairs of texts that were attached to the resource. Absent when there are none.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class JobChange(Struct):
+    expected_updated_at: Annotated[str, Meta(description='The `updatedAt` of your last read of the job. When the job has changed since: 409 `stale_update`.')] = field(
+        name='expectedUpdatedAt'
+    )
+    schedule: Schedule | UnsetType = UNSET
+    name: str | None | UnsetType = UNSET
+    time_zone: (
+        Annotated[
+            str,
+            Meta(
+                description='The name of a time zone, such as `Europe/Berlin`. It applies to `cron`.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='timeZone', default=UNSET)
+    arguments: (
+        Annotated[
+            list[str],
+            Meta(
+                description='Command-line arguments, as after `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in `mo.cli_args()`. The list is also `sys.argv[1:]`.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    timeout_s: int | None | UnsetType = field(name='timeoutS', default=UNSET)
+    catch_up: (
+        Annotated[
+            Literal['last', 'none'],
+            Meta(
+                description='What happens with instants that passed while the server was not running. `last`, the default: the last of them fires, and the earlier ones are skipped. `none`: instants that are more than a minute late are skipped.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='catchUp', default=UNSET)
+    retries: (
+        Annotated[
+            int,
+            Meta(
+                description='How often an occurrence is attempted again after an end that is not the fault of the notebook, such as a lost kernel or a limit of sessions. The first pause is 30 seconds, and each further pause is twice as long. The default is 2.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
+                max_length=16,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    paused: (
+        Annotated[
+            bool, Meta(description='Whether the job fires only when a person fires it.')
+        ]
+        | UnsetType
+    ) = UNSET
+    take_over: (
+        Annotated[
+            bool,
+            Meta(
+                description='Makes you the owner of the job, which then works with your rights. For owners of the workspace.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='takeOver', default=UNSET)
+
+
+class JobOccurrence(Struct):
+    id: str
+    job_id: str = field(name='jobId')
+    trigger: Annotated[
+        Literal['schedule', 'person'],
+        Meta(description='Whether the schedule or a person has fired the job.'),
+    ]
+    due_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = (
+        field(name='dueAt')
+    )
+    status: Literal['due', 'running', 'backing-off', 'completed', 'failed', 'cancelled', 'skipped']
+    reason: JobReason | None
+    attempts: Annotated[int, Meta(description='How many attempts have begun.')]
+    run_id: str | None = field(name='runId')
+    started_at: str | None = field(name='startedAt')
+    finished_at: str | None = field(name='finishedAt')
+    last_due_at: (
+        Annotated[
+            str,
+            Meta(
+                description='Present when this one record stands for all instants from `dueAt` to this one. They passed before the last hundred missed instants.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='lastDueAt', default=UNSET)
+    fired_by: (
+        Annotated[str, Meta(description='The user who has fired the job.')] | UnsetType
+    ) = field(name='firedBy', default=UNSET)
+
+
+class JobOccurrencePage(Struct):
+    items: list[JobOccurrence]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+class JobPage(Struct):
+    items: list[Job]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
 class KernelList(Struct):
     sampled_at: Annotated[str, Meta(description='When the use was measured. All requests share a measurement for half a second; with many processes, for up to five seconds.')] = field(
         name='sampledAt'
@@ -3417,6 +3732,65 @@ class NewDatasource(Struct):
         ]
         | UnsetType
     ) = field(name='testConnection', default=UNSET)
+
+
+class NewJob(Struct):
+    target: JobTarget
+    schedule: Schedule
+    name: str | None | UnsetType = UNSET
+    time_zone: (
+        Annotated[
+            str,
+            Meta(
+                description='The name of a time zone, such as `Europe/Berlin`. It applies to `cron`.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='timeZone', default=UNSET)
+    arguments: (
+        Annotated[
+            list[str],
+            Meta(
+                description='Command-line arguments, as after `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in `mo.cli_args()`. The list is also `sys.argv[1:]`.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    timeout_s: int | None | UnsetType = field(name='timeoutS', default=UNSET)
+    catch_up: (
+        Annotated[
+            Literal['last', 'none'],
+            Meta(
+                description='What happens with instants that passed while the server was not running. `last`, the default: the last of them fires, and the earlier ones are skipped. `none`: instants that are more than a minute late are skipped.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='catchUp', default=UNSET)
+    retries: (
+        Annotated[
+            int,
+            Meta(
+                description='How often an occurrence is attempted again after an end that is not the fault of the notebook, such as a lost kernel or a limit of sessions. The first pause is 30 seconds, and each further pause is twice as long. The default is 2.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
+                max_length=16,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    paused: (
+        Annotated[
+            bool, Meta(description='Whether the job fires only when a person fires it.')
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class NewMember(Struct):

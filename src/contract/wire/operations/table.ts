@@ -4,6 +4,7 @@ import { DATASOURCE_OPERATIONS } from './datasources.ts';
 import { EXECUTION_ENVIRONMENT_OPERATIONS } from './execution-environments.ts';
 import { FILE_OPERATIONS } from './files.ts';
 import { IDENTITY_OPERATIONS } from './identity.ts';
+import { JOB_OPERATIONS } from './jobs.ts';
 import { MCP_OPERATIONS } from './mcp.ts';
 import { MODEL_OPERATIONS } from './models.ts';
 import { NOTEBOOK_SESSION_OPERATIONS } from './notebook-sessions.ts';
@@ -25,6 +26,7 @@ export const OPERATIONS = {
   ...EXECUTION_ENVIRONMENT_OPERATIONS,
   ...AGENT_SESSION_OPERATIONS,
   ...RUN_OPERATIONS,
+  ...JOB_OPERATIONS,
   ...DATASOURCE_OPERATIONS,
   ...MODEL_OPERATIONS,
   ...PACKAGE_OPERATIONS,

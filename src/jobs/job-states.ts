@@ -1,0 +1,178 @@
+/**
+ * The stored state of jobs: their records, their actors, their places by time, and their occurrences. The home of a job writes all
+ * of it. Everything that is written in one turn is one commit.
+ */
+
+import { attentionMs, type JobEvent, jobMachine } from '#machines/job.ts';
+import { notFound } from '#src/base/errors/errors.ts';
+import type { JobId, OccurrenceId, WorkspaceId } from '#src/base/ids.ts';
+import type { NewJob, Occurrence } from '#src/contract/wire/job.ts';
+import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
+import { slotOf } from '#src/runtime/homes/slots.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import {
+  type JobBook,
+  type JobRecord,
+  jobBooks,
+  jobPlaceOf,
+  jobPlaces,
+  jobRecords,
+  occurrenceRecords,
+  slotText,
+} from '#storage/records/jobs.ts';
+import type { Transaction } from '#storage/transaction.ts';
+import type { Timetable } from './schedule.ts';
+
+/** The members of a job that its owner sets. */
+export type Definition = Required<Omit<NewJob, 'paused' | 'metadata'>> & Pick<NewJob, 'metadata'>;
+
+/** A stored job. */
+export interface StoredJob {
+  readonly record: JobRecord;
+  readonly definition: Definition;
+}
+
+/** The most occurrences that a job keeps. A new one replaces the oldest. */
+const MAX_OCCURRENCES = 1000;
+
+const NEW_BOOK: JobBook = { place: null, occurrences: 0 };
+
+export class JobStates {
+  readonly actors: ActorKind<typeof jobMachine>;
+  readonly #context: PlaneContext;
+  #onPlace: (slot: number, ms: number) => void = () => undefined;
+
+  constructor(context: PlaneContext) {
+    this.#context = context;
+    this.actors = context.runtime.define({
+      kind: 'job',
+      machine: jobMachine,
+      machineVersion: 1,
+      hasNewIds: true,
+      homeOf: ({ homeId }) => homeId,
+      shown: ({ homeId, occurrence, nextMs, failures, isPaused, reason }) => ({
+        links: [{ kind: 'notebook-session', id: homeId }],
+        context: {
+          nextMs,
+          isPaused,
+          failures,
+          reason: reason?.code ?? null,
+          attempt: occurrence?.attempt ?? null,
+        },
+      }),
+    });
+  }
+
+  /** Sets the listener for places: the slot of a job, and when the job needs attention, in milliseconds since 1970. */
+  onPlace(listener: (slot: number, ms: number) => void): void {
+    this.#onPlace = listener;
+  }
+
+  /** Returns a job; undefined when there is none. */
+  find(workspaceId: string, jobId: string): StoredJob | undefined {
+    const record = this.#context.store.get(jobRecords, workspaceId, jobId);
+    return record && { record, definition: definitionIn(record) };
+  }
+
+  /** Returns a job. Throws `not_found`. */
+  read(workspaceId: string, jobId: string): StoredJob {
+    const job = this.find(workspaceId, jobId);
+    if (job === undefined) throw notFound();
+    return job;
+  }
+
+  /** Throws the refusal of the job's state. */
+  check(job: ActorId, event: JobEvent): void {
+    this.actors.check(job, event);
+  }
+
+  /** Reports an event to the job and moves its place. Returns whether its state has taken the event. */
+  tell(job: ActorId, event: JobEvent): boolean {
+    const isTaken = this.actors.tell(job, event);
+    if (isTaken) this.#context.store.write((tx) => this.place(tx, job));
+    return isTaken;
+  }
+
+  /** Puts the job into the index by time, at the place that follows from its state. */
+  place(tx: Transaction, { workspaceId, id }: ActorId): void {
+    const context = this.actors.peek({ workspaceId, id })?.snapshot.context;
+    const ms = context === undefined ? null : attentionMs(context);
+    const book = tx.get(jobBooks, workspaceId, id) ?? NEW_BOOK;
+    const place = ms === null ? null : jobPlaceOf(ms, workspaceId, id);
+    if (context === undefined || place === book.place) return;
+    const slot = slotOf(workspaceId, context.homeId);
+    if (book.place !== null) tx.remove(jobPlaces, SYSTEM, slotText(slot), book.place);
+    if (place !== null) tx.mark(jobPlaces, SYSTEM, slotText(slot), place);
+    tx.put(jobBooks, { ...book, place }, workspaceId, id);
+    if (ms !== null) this.#onPlace(slot, ms);
+  }
+
+  /** Returns the present place of a job in the index; null when it has none. */
+  placeOf(workspaceId: string, jobId: string): string | null {
+    return this.#context.store.get(jobBooks, workspaceId, jobId)?.place ?? null;
+  }
+
+  /** Stores new occurrences, oldest first, and removes the oldest ones beyond the limit. */
+  addOccurrences(tx: Transaction, { workspaceId, id }: ActorId, added: readonly Occurrence[]): void {
+    const { store } = this.#context;
+    const book = tx.get(jobBooks, workspaceId, id) ?? NEW_BOOK;
+    for (const occurrence of added) this.#put(tx, workspaceId, occurrence);
+    const occurrences = book.occurrences + added.length;
+    const excess = Math.max(0, occurrences - MAX_OCCURRENCES);
+    const oldest = excess === 0 ? [] : [...store.listKeys(occurrenceRecords, workspaceId, [id], excess)];
+    for (const [, oldId = ''] of oldest) tx.remove(occurrenceRecords, workspaceId, id, oldId);
+    tx.put(jobBooks, { ...book, occurrences: occurrences - oldest.length }, workspaceId, id);
+  }
+
+  /** Changes members of an occurrence. Does nothing when it is no longer stored. */
+  changeOccurrence(
+    { workspaceId, id }: ActorId,
+    occurrenceId: OccurrenceId,
+    change: Partial<Occurrence>,
+  ): void {
+    this.#context.store.write((tx) => {
+      const bytes = tx.get(occurrenceRecords, workspaceId, id, occurrenceId);
+      if (bytes !== undefined) this.#put(tx, workspaceId, { ...occurrenceIn(bytes), ...change });
+    });
+  }
+
+  #put(tx: Transaction, workspaceId: string, occurrence: Occurrence): void {
+    const bytes = Buffer.from(JSON.stringify(occurrence));
+    tx.put(occurrenceRecords, bytes, workspaceId, occurrence.jobId, occurrence.id);
+  }
+
+  /** Removes a job without an occurrence in progress. Its occurrences are removed in later steps. */
+  erase(tx: Transaction, job: ActorId, homeId: string): void {
+    const { workspaceId, id } = job;
+    const book = tx.get(jobBooks, workspaceId, id);
+    if (book?.place != null) tx.remove(jobPlaces, SYSTEM, slotText(slotOf(workspaceId, homeId)), book.place);
+    tx.remove(jobBooks, workspaceId, id);
+    tx.remove(jobRecords, workspaceId, id);
+    this.actors.erase(tx, job);
+  }
+}
+
+/** Returns the members that the owner of a job has set. */
+export function definitionIn({ definition }: JobRecord): Definition {
+  const parsed: Definition = JSON.parse(Buffer.from(definition).toString('utf8'));
+  return parsed;
+}
+
+/** Returns a stored occurrence. */
+export function occurrenceIn(bytes: Uint8Array): Occurrence {
+  const parsed: Occurrence = JSON.parse(Buffer.from(bytes).toString('utf8'));
+  return parsed;
+}
+
+/** Returns the facts on which the instants of a job depend. Intervals are counted from the creation of the job. */
+export function timetableOf({ record, definition }: StoredJob): Timetable {
+  const { schedule, timeZone } = definition;
+  return { schedule, timeZone, anchorMs: Date.parse(record.createdAt) };
+}
+
+/** Names a job among all actors of its kind. */
+export function jobIdOf(workspaceId: string, jobId: string): ActorId & { readonly id: JobId } {
+  return { workspaceId: workspaceId as WorkspaceId, id: jobId as JobId };
+}

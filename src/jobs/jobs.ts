@@ -1,0 +1,289 @@
+/** Creates, reads, lists, changes, fires and deletes jobs for the API. */
+
+import { type JobEvent, jobStatus } from '#machines/job.ts';
+import type { Principal } from '#src/base/caller/principal.ts';
+import { AppError, notFound } from '#src/base/errors/errors.ts';
+import { refuseOverQuota } from '#src/base/errors/quota.ts';
+import { isIdOf, type JobId, type WorkspaceId } from '#src/base/ids.ts';
+import { shownMetadata } from '#src/base/metadata-filter.ts';
+import { isSameInstant, timestamp, timestampAfter } from '#src/base/time/clock.ts';
+import type { Job, JobChange, NewJob, Occurrence } from '#src/contract/wire/job.ts';
+import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
+import { newListedId } from '#storage/lists/listed-ids.ts';
+import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/lists/listing.ts';
+import type { Listing } from '#storage/lists/page-builder.ts';
+import { slicedListing } from '#storage/lists/sliced-listing.ts';
+import { workspaceExists } from '#storage/records/identity.ts';
+import { type JobRecord, jobCounts, jobRecords, occurrenceRecords } from '#storage/records/jobs.ts';
+import type { Firing } from './firing.ts';
+import {
+  type Definition,
+  definitionIn,
+  type JobStates,
+  jobIdOf,
+  occurrenceIn,
+  type StoredJob,
+  timetableOf,
+} from './job-states.ts';
+import { checkTimetable, instantAfter, instantsAfter, type Timetable } from './schedule.ts';
+
+/** The most jobs of a workspace. */
+const MAX_JOBS = 10_000;
+/** How many instants a job shows. */
+const SHOWN_INSTANTS = 5;
+/** The most occurrences that one commit of a deletion removes. */
+const MAX_REMOVED = 200;
+/** The kind of the removals of jobs. */
+const JOB = 'job';
+
+export class Jobs {
+  readonly #context: RunPlaneContext;
+  readonly #states: JobStates;
+  readonly #firing: Firing;
+  readonly #notebookExists: (workspaceId: WorkspaceId, notebookId: string) => boolean;
+
+  constructor(
+    context: RunPlaneContext,
+    states: JobStates,
+    firing: Firing,
+    notebookExists: (workspaceId: WorkspaceId, notebookId: string) => boolean,
+  ) {
+    this.#context = context;
+    this.#states = states;
+    this.#firing = firing;
+    this.#notebookExists = notebookExists;
+    context.removals.define(JOB, (workspaceId, jobId) => this.#removeSome(workspaceId, jobId));
+  }
+
+  /**
+   * Creates a job whose owner is the caller. Call it in a shared turn, in the home of the notebook. Throws `not_found` for an
+   * unknown notebook, `invalid_request` for a schedule that is not valid, and `quota_exceeded`.
+   */
+  create({ workspaceId, userId, scopes }: Principal, asked: NewJob): Job {
+    const { store } = this.#context;
+    const { notebookId } = asked.target;
+    if (!workspaceExists(store, workspaceId)) throw notFound();
+    if (!this.#notebookExists(workspaceId, notebookId)) throw notFound('/target/notebookId');
+    const count = store.get(jobCounts, workspaceId) ?? 0;
+    refuseOverQuota({ what: 'jobs' }, MAX_JOBS, () => count);
+    const id = newListedId<JobId>(store, 'job', [{ kind: jobRecords, partition: workspaceId }]);
+    const now = timestamp();
+    const definition = definitionOf(asked);
+    const record: JobRecord = {
+      homeId: notebookId,
+      ownerId: userId,
+      readsDatasources: scopes.includes('datasource:read'),
+      createdAt: now,
+      updatedAt: now,
+      definition: encoded(definition),
+    };
+    const timetable = timetableOf({ record, definition });
+    const nowMs = Date.parse(now);
+    checkTimetable(timetable, nowMs);
+    const job = { workspaceId, id };
+    const nextMs = instantAfter(timetable, nowMs);
+    this.#states.actors.spawn(job, {
+      workspaceId,
+      jobId: id,
+      homeId: notebookId,
+      nextMs,
+      isPaused: asked.paused === true,
+    });
+    store.write((tx) => {
+      tx.put(jobRecords, record, workspaceId, id);
+      tx.put(jobCounts, count + 1, workspaceId);
+      this.#states.place(tx, job);
+    });
+    return this.read(workspaceId, id);
+  }
+
+  /** Throws `not_found`. */
+  read(workspaceId: WorkspaceId, jobId: string): Job {
+    return this.#shown(workspaceId, jobId, this.#states.read(workspaceId, jobId));
+  }
+
+  /** Returns the notebook in whose home the job lives; undefined for an unknown job. */
+  homeOf(workspaceId: WorkspaceId, jobId: string): string | undefined {
+    return this.#states.find(workspaceId, jobId)?.record.homeId;
+  }
+
+  /** Resolves with a page of jobs, in the order of their creation. Rejects with `invalid_cursor`. */
+  async list(workspaceId: WorkspaceId, page: PageRequest): Promise<Listing<Job>> {
+    checkCursor(page.after, (text) => isIdOf('job', text));
+    return slicedListing(this.#context.store, {
+      page,
+      workspaceId,
+      entriesAfter: (after) =>
+        this.#context.store.list(jobRecords, workspaceId, [], pageOf({ ...page, after })),
+      itemOf: (record: JobRecord, id) =>
+        this.#shown(workspaceId, id, { record, definition: definitionIn(record) }),
+    });
+  }
+
+  /** Returns a page of the occurrences of a job, oldest first unless the order says otherwise. Throws `not_found`, `invalid_cursor`. */
+  occurrences(workspaceId: WorkspaceId, jobId: string, page: PageRequest): Listing<Occurrence> {
+    checkCursor(page.after, (text) => isIdOf('occurrence', text));
+    this.#states.read(workspaceId, jobId);
+    const { store } = this.#context;
+    return listingOf(
+      store.list(occurrenceRecords, workspaceId, [jobId], pageOf(page)),
+      page.limit,
+      occurrenceIn,
+    );
+  }
+
+  /**
+   * Changes the given members. Throws `not_found`, `stale_update`, `role_too_low` unless the caller owns the job or the workspace,
+   * and `invalid_request`.
+   */
+  change(caller: Principal, jobId: string, change: JobChange): Job {
+    const { workspaceId } = caller;
+    const { store } = this.#context;
+    const { expectedUpdatedAt, paused, takeOver, ...members } = change;
+    const { record, definition } = this.#states.read(workspaceId, jobId);
+    requireControl(caller, record);
+    if (!isSameInstant(record.updatedAt, expectedUpdatedAt)) throw staleUpdate(record.updatedAt);
+    if (paused === undefined && takeOver === undefined && Object.keys(members).length === 0)
+      throw nothingToChange();
+    const changed: StoredJob = {
+      record: {
+        ...record,
+        ...(takeOver === true
+          ? { ownerId: caller.userId, readsDatasources: caller.scopes.includes('datasource:read') }
+          : {}),
+        updatedAt: timestampAfter(record.updatedAt),
+      },
+      definition: { ...definition, ...members },
+    };
+    const job = { workspaceId, id: jobId };
+    const timetable = timetableOf(changed);
+    const isNewSchedule = members.schedule !== undefined || members.timeZone !== undefined;
+    if (isNewSchedule) checkTimetable(timetable, Date.now());
+    store.write((tx) =>
+      tx.put(jobRecords, { ...changed.record, definition: encoded(changed.definition) }, workspaceId, jobId),
+    );
+    for (const event of eventsOf(timetable, isNewSchedule, paused)) this.#states.tell(job, event);
+    return this.read(workspaceId, jobId);
+  }
+
+  /**
+   * Deletes a job with its occurrences; its runs are kept. Call it in a shared turn. Throws `not_found`, `role_too_low` and
+   * `job_running`.
+   */
+  delete(caller: Principal, jobId: string): void {
+    const { store, removals } = this.#context;
+    const { workspaceId } = caller;
+    const { record } = this.#states.read(workspaceId, jobId);
+    requireControl(caller, record);
+    const job = jobIdOf(workspaceId, jobId);
+    this.#states.check(job, { type: 'delete' });
+    const count = store.get(jobCounts, workspaceId) ?? 1;
+    store.write((tx) => {
+      this.#states.erase(tx, job, record.homeId);
+      tx.put(jobCounts, count - 1, workspaceId);
+      removals.add(tx, { kind: JOB, workspaceId, home: record.homeId, id: jobId });
+    });
+  }
+
+  /** Fires a job now, and returns the occurrence. Throws `not_found`, `role_too_low` and `job_running`. */
+  fire(caller: Principal, jobId: string): Occurrence {
+    const stored = this.#states.read(caller.workspaceId, jobId);
+    requireControl(caller, stored.record);
+    return this.#firing.fire(jobIdOf(caller.workspaceId, jobId), stored, caller.userId);
+  }
+
+  /** Returns the next instants of a schedule. Throws `invalid_request`. */
+  preview(schedule: NewJob['schedule'], timeZone = 'UTC'): { readonly next: readonly string[] } {
+    const nowMs = Date.now();
+    const timetable = { schedule, timeZone, anchorMs: nowMs };
+    checkTimetable(timetable, nowMs);
+    return { next: shownInstants(timetable, nowMs) };
+  }
+
+  #removeSome(workspaceId: string, jobId: string): boolean {
+    const { store } = this.#context;
+    const ids = [...store.listKeys(occurrenceRecords, workspaceId, [jobId], MAX_REMOVED)];
+    if (ids.length > 0)
+      store.write((tx) => {
+        for (const [, id = ''] of ids) tx.remove(occurrenceRecords, workspaceId, jobId, id);
+      });
+    return ids.length < MAX_REMOVED;
+  }
+
+  #shown(workspaceId: WorkspaceId, id: string, stored: StoredJob): Job {
+    const { record, definition } = stored;
+    const snapshot = this.#states.actors.peek({ workspaceId, id })?.snapshot;
+    if (snapshot === undefined) throw notFound();
+    const { isPaused, reason, failures, occurrence, nextMs } = snapshot.context;
+    const { metadata, ...members } = definition;
+    const timetable = timetableOf(stored);
+    const next = isPaused || nextMs === null ? [] : shownInstants(timetable, nextMs - 1);
+    return {
+      id,
+      ...members,
+      ...shownMetadata(metadata),
+      paused: isPaused,
+      status: jobStatus(snapshot),
+      reason,
+      failures,
+      currentOccurrenceId: occurrence?.id ?? null,
+      next,
+      ownerId: record.ownerId,
+      createdAt: record.createdAt,
+      updatedAt: record.updatedAt,
+    };
+  }
+}
+
+/** Returns the events of a job whose schedule has changed, or that is paused or resumed. */
+function eventsOf(timetable: Timetable, isNewSchedule: boolean, paused: boolean | undefined): JobEvent[] {
+  const nextMs = instantAfter(timetable, Date.now());
+  return [
+    ...(isNewSchedule ? [{ type: 'reschedule', nextMs } as const] : []),
+    ...(paused === true ? [{ type: 'pause', reason: null } as const] : []),
+    ...(paused === false ? [{ type: 'resume', nextMs } as const] : []),
+  ];
+}
+
+function definitionOf({ target, schedule, paused: _, metadata, ...given }: NewJob): Definition {
+  return {
+    name: given.name ?? null,
+    target,
+    schedule,
+    timeZone: given.timeZone ?? 'UTC',
+    arguments: given.arguments ?? [],
+    timeoutS: given.timeoutS ?? null,
+    catchUp: given.catchUp ?? 'last',
+    retries: given.retries ?? 2,
+    ...shownMetadata(metadata),
+  };
+}
+
+function encoded(definition: Definition): Uint8Array {
+  return Buffer.from(JSON.stringify(definition));
+}
+
+function shownInstants(timetable: Timetable, afterMs: number): string[] {
+  return instantsAfter(timetable, afterMs, SHOWN_INSTANTS).map((ms) => timestamp(ms));
+}
+
+/** A job works with the rights of its owner, so that only the owner and owners of the workspace control it. */
+function requireControl({ userId, role }: Principal, { ownerId }: JobRecord): void {
+  if (userId === ownerId || role === 'owner') return;
+  throw new AppError(
+    'role_too_low',
+    `The job belongs to ${ownerId}. Only this member and owners of the workspace can change, fire or delete it.`,
+  );
+}
+
+function staleUpdate(updatedAt: string): AppError {
+  const detail = `The job was last updated at ${updatedAt}. Read it again first.`;
+  return new AppError('stale_update', detail, { members: { updatedAt } });
+}
+
+function nothingToChange(): AppError {
+  const message = 'name at least one member to change';
+  return new AppError('invalid_request', `Nothing is to change: ${message}.`, {
+    errors: [{ path: '', message }],
+  });
+}

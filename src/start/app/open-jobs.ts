@@ -1,0 +1,51 @@
+/** Opens jobs: their states, the decisions at their instants, their attempts, and the clock of this worker. */
+
+import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import { Attempts } from '#src/jobs/attempts.ts';
+import { Firing } from '#src/jobs/firing.ts';
+import { JobClock } from '#src/jobs/job-clock.ts';
+import { JobStates } from '#src/jobs/job-states.ts';
+import { Jobs } from '#src/jobs/jobs.ts';
+import { reaches } from '#src/people/auth/permissions.ts';
+import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
+import type { Ground } from './ground.ts';
+import type { NotebookPlane } from './open-notebooks.ts';
+
+export interface JobPlane {
+  readonly jobs: Jobs;
+  /** Ends what dead processes have left, and looks for jobs that are due. Called once everything is open. */
+  begin(): void;
+}
+
+/** Opens the plane; `stack` ends its timer. */
+export function openJobs(
+  ground: Ground & RunPlaneContext & { readonly log: Ground['log'] },
+  notebooks: Pick<NotebookPlane, 'notebooks' | 'copies' | 'executions'>,
+  stack: AsyncDisposableStack,
+): JobPlane {
+  const { cluster, identity, phase, store } = ground;
+  const isEnding = () => phase.isDraining;
+  const notebookExists = notebooks.notebooks.exists.bind(notebooks.notebooks);
+  const states = new JobStates(ground);
+  const { copies, executions } = notebooks;
+  const attempts = new Attempts(ground, states, { copies, executions, isEnding });
+  const firing = new Firing(ground, states, attempts, {
+    roleOf: (workspaceId, userId) => identity.members.reader(workspaceId, userId)?.role,
+    maySubmit: (role) => reaches(role, 'editor'),
+    notebookExists,
+  });
+  const attend = firing.attend.bind(firing);
+  const clock = stack.use(new JobClock(ground, states, { attend, isEnding }));
+  return {
+    jobs: new Jobs(ground, states, firing, notebookExists),
+    begin() {
+      if (store.isReadOnly) return;
+      const look = () => {
+        attempts.recover();
+        clock.look();
+      };
+      look();
+      cluster.onSlotsTaken(look);
+    },
+  };
+}

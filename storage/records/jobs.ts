@@ -1,0 +1,77 @@
+import { timeText } from '#src/base/ids.ts';
+import { defineMark, defineRecord } from '../codec.ts';
+
+/** A job as its owner has defined it. Its state is the snapshot of its actor. */
+export interface JobRecord {
+  /** The notebook or conversation in whose home the job lives. */
+  readonly homeId: string;
+  /** The user with whose rights the job works. */
+  readonly ownerId: string;
+  /** Whether the code of the job may read datasources, as the access token of its owner allowed. */
+  readonly readsDatasources: boolean;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** JSON of the members that the owner sets. */
+  readonly definition: Uint8Array;
+}
+
+/** Written in the home of the job; made and deleted in shared turns. Key: workspace id, job id. */
+export const jobRecords = defineRecord<JobRecord>('job', 1);
+
+/** How many jobs a workspace has. Written in shared turns. Key: workspace id. */
+export const jobCounts = defineRecord<number>('job-count', 1);
+
+/** What the home of a job keeps beside its definition. Key: workspace id, job id. */
+export interface JobBook {
+  /** The place of the job in `jobPlaces`; null when it needs no attention. */
+  readonly place: string | null;
+  /** How many occurrences are stored. */
+  readonly occurrences: number;
+}
+export const jobBooks = defineRecord<JobBook>('job-book', 1);
+
+/**
+ * Index of the jobs that need attention, by time, in each slot of homes: a worker reads the places of its own slots alone.
+ * Key: `SYSTEM`, slot (`slotText`), place: the time (fixed width), the workspace's id and the job's id.
+ */
+export const jobPlaces = defineMark('job-place');
+
+/** An occurrence of a job, as JSON in the form in which it is served. Key: workspace id, job id, occurrence id. */
+export const occurrenceRecords = defineRecord<Uint8Array>('job-occurrence', 1);
+
+/**
+ * An attempt whose process may die: it is stored from its beginning until everything that it has made is removed. Key: `SYSTEM`,
+ * slot, occurrence id, number of the attempt.
+ */
+export interface JobAttemptRecord {
+  readonly workspaceId: string;
+  readonly jobId: string;
+  /** The copy of the notebook that the attempt runs; null until it is made. */
+  readonly copyId: string | null;
+  /** The environment of the copy's session; null until it is open. */
+  readonly environmentId: string | null;
+}
+export const jobAttempts = defineRecord<JobAttemptRecord>('job-attempt', 1);
+
+const SEPARATOR = ' ';
+
+/** Returns the text of a slot of homes in keys. */
+export function slotText(slot: number): string {
+  return slot.toString(16).padStart(2, '0');
+}
+
+/** Returns the place of a job that needs attention at `ms`, in milliseconds since 1970. */
+export function jobPlaceOf(ms: number, workspaceId: string, jobId: string): string {
+  return [timeText(ms), workspaceId, jobId].join(SEPARATOR);
+}
+
+/** Returns the workspace and the job of a place in `jobPlaces`. */
+export function jobAt(place: string): { readonly workspaceId: string; readonly jobId: string } {
+  const [, workspaceId = '', jobId = ''] = place.split(SEPARATOR);
+  return { workspaceId, jobId };
+}
+
+/** Returns a text that sorts after all places that are due at `ms`, and before all that are due later. */
+export function jobPlacesUntil(ms: number): string {
+  return timeText(ms + 1);
+}

@@ -1,0 +1,132 @@
+/** The clock of a worker's jobs: its timer, and the order in which jobs are attended to. The time is virtual. */
+// own process: it sets the clock
+import assert from 'node:assert/strict';
+import test, { type TestContext } from 'node:test';
+import { newId } from '#src/base/ids.ts';
+import { JobClock } from '#src/jobs/job-clock.ts';
+import { ALONE } from '#src/runtime/homes/cluster.ts';
+import { slotOf } from '#src/runtime/homes/slots.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { jobBooks, jobPlaceOf, jobPlaces, jobRecords, slotText } from '#storage/records/jobs.ts';
+import type { Store } from '#storage/store.ts';
+import { temporaryStore } from '#test/support/store/temporary-store.ts';
+
+const START = Date.UTC(2027, 0, 1);
+const HOUR_MS = 3_600_000;
+const WORKSPACE = 'ws_1';
+
+test('10,000 jobs at rest cost one timer, and nothing is attended to', async (t) => {
+  const { clock, attended, timers } = await clockOf(
+    t,
+    Array.from({ length: 10_000 }, (_, i) => START + HOUR_MS + i),
+  );
+  clock.look();
+  assert.equal(timers(), 1);
+  t.mock.timers.tick(HOUR_MS - 1);
+  assert.deepEqual([attended.length, timers()], [0, 1]);
+});
+
+test('jobs are attended to once they are due, in the order of their times', async (t) => {
+  const { clock, attended, store } = await clockOf(t, [START + 3000, START + 1000, START + 2000]);
+  clock.look();
+  for (const expected of [1, 2, 3]) {
+    t.mock.timers.tick(1000);
+    await store.durable();
+    assert.deepEqual(
+      attended.map(({ ms }) => ms - START),
+      [1000, 2000, 3000].slice(0, expected),
+    );
+  }
+});
+
+test('a clock that is set forward is noticed within a minute', async (t) => {
+  const { clock, attended } = await clockOf(t, [START + HOUR_MS]);
+  clock.look();
+  t.mock.timers.setTime(START + 2 * HOUR_MS);
+  t.mock.timers.tick(60_000);
+  assert.equal(attended.length, 1);
+});
+
+test('a clock that is set back fires no job before its time', async (t) => {
+  const { clock, attended } = await clockOf(t, [START + 10_000]);
+  clock.look();
+  t.mock.timers.tick(9000);
+  t.mock.timers.setTime(START - HOUR_MS);
+  t.mock.timers.tick(HOUR_MS);
+  assert.equal(attended.length, 0);
+  t.mock.timers.tick(60_000);
+  assert.equal(attended.length, 1);
+});
+
+test('a job that cannot be attended to is logged once, and the others are not held up', async (t) => {
+  const { clock, attended, errors, store } = await clockOf(t, [START + 1000, START + 2000], (ms) => {
+    if (ms === START + 1000) throw new Error('broken');
+  });
+  clock.look();
+  for (let s = 0; s < 5; s++) {
+    t.mock.timers.tick(1000);
+    await store.durable();
+  }
+  assert.deepEqual([attended.map(({ ms }) => ms - START), errors.length], [[2000], 1]);
+});
+
+interface Attended {
+  readonly id: string;
+  readonly ms: number;
+}
+
+async function clockOf(t: TestContext, times: readonly number[], attend: (ms: number) => void = () => {}) {
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: START });
+  const { store } = await temporaryStore(t);
+  const jobs = times.map((ms) => ({ id: newId<string>('job'), homeId: 'nb_1', ms }));
+  const slot = slotText(slotOf(WORKSPACE, 'nb_1'));
+  const record = {
+    homeId: 'nb_1',
+    ownerId: 'ada',
+    readsDatasources: false,
+    createdAt: '',
+    updatedAt: '',
+    definition: Buffer.from('{}'),
+  };
+  store.write((tx) => {
+    for (const { id, ms } of jobs) {
+      const place = jobPlaceOf(ms, WORKSPACE, id);
+      tx.put(jobRecords, record, WORKSPACE, id);
+      tx.put(jobBooks, { place, occurrences: 0 }, WORKSPACE, id);
+      tx.mark(jobPlaces, SYSTEM, slot, place);
+    }
+  });
+  await store.durable();
+  const timesOf = new Map(jobs.map(({ id, ms }) => [id, ms]));
+  const attended: Attended[] = [];
+  const errors: unknown[] = [];
+  const states = {
+    onPlace: () => undefined,
+    find: (workspaceId: string, id: string) => {
+      const found = store.get(jobRecords, workspaceId, id);
+      return found && { record: found };
+    },
+    placeOf: (workspaceId: string, id: string) => store.get(jobBooks, workspaceId, id)?.place ?? null,
+  };
+  const log = { error: (...line: unknown[]) => void errors.push(line) };
+  const clock = new JobClock({ store, log, cluster: ALONE }, states, {
+    isEnding: () => false,
+    attend({ id }) {
+      const ms = timesOf.get(id) ?? 0;
+      attend(ms);
+      attended.push({ id, ms });
+      leave(store, slot, id);
+    },
+  });
+  t.after(() => clock[Symbol.dispose]());
+  return { clock, attended, errors, store, timers: () => clock.timerCount };
+}
+
+/** Takes a job from the index, as a job that has no next instant. */
+function leave(store: Store, slot: string, id: string): void {
+  store.write((tx) => {
+    const place = tx.get(jobBooks, WORKSPACE, id)?.place;
+    if (place != null) tx.remove(jobPlaces, SYSTEM, slot, place);
+    tx.put(jobBooks, { place: null, occurrences: 0 }, WORKSPACE, id);
+  });
+}
