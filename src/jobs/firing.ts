@@ -43,12 +43,17 @@ const LATE: JobReason = {
 };
 
 export class Firing {
-  readonly #context: PlaneContext;
+  readonly #context: Pick<PlaneContext, 'store'>;
   readonly #states: JobStates;
-  readonly #attempts: Attempts;
+  readonly #attempts: Pick<Attempts, 'begin'>;
   readonly #rights: FiringRights;
 
-  constructor(context: PlaneContext, states: JobStates, attempts: Attempts, rights: FiringRights) {
+  constructor(
+    context: Pick<PlaneContext, 'store'>,
+    states: JobStates,
+    attempts: Pick<Attempts, 'begin'>,
+    rights: FiringRights,
+  ) {
     this.#context = context;
     this.#states = states;
     this.#attempts = attempts;

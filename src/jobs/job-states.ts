@@ -41,10 +41,10 @@ const NEW_BOOK: JobBook = { place: null, occurrences: 0 };
 
 export class JobStates {
   readonly actors: ActorKind<typeof jobMachine>;
-  readonly #context: PlaneContext;
+  readonly #context: Pick<PlaneContext, 'store'>;
   #onPlace: (slot: number, ms: number) => void = () => undefined;
 
-  constructor(context: PlaneContext) {
+  constructor(context: Pick<PlaneContext, 'store' | 'runtime'>) {
     this.#context = context;
     this.actors = context.runtime.define({
       kind: 'job',
