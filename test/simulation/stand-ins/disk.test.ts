@@ -47,6 +47,22 @@ test('a crash keeps a prefix of the commits that were under way', async () => {
   assert.deepEqual([...kept].sort(), [0, 1, 2, 3]);
 });
 
+test('the commit of a process that has ended is on the disk at once or never', async () => {
+  const kept = new Set<number>();
+  for (let seed = 1; seed <= 20; seed++)
+    await within(seed, async (world, disk) => {
+      const life: Life = { name: 'one', isOver: false };
+      for (const name of ['a', 'b']) void disk.commit(write('1', name), life, 5, 1);
+      await world.sleep(1);
+      world.end(life);
+      const atEnd = [...disk.keysBetween(ALL)];
+      await world.sleep(20);
+      assert.deepEqual([...disk.keysBetween(ALL)], atEnd);
+      kept.add(atEnd.length);
+    });
+  assert.deepEqual([...kept].sort(), [0, 1, 2]);
+});
+
 test('ranges go forwards and backwards, without their ends, and stay as they were when they are read', () =>
   within(2, async (_, disk) => {
     for (const name of ['a', 'b', 'c', 'd']) await disk.commit(write('1', 'x', name), OUTSIDE, 1, 1);

@@ -66,6 +66,8 @@ export class Disk {
   #endFlush: (() => void) | undefined;
   /** A commit of an ended life was lost, so the later ones of that life are lost, too. */
   readonly #losers = new Set<Life>();
+  /** Lives whose end decides their commit (`#watch`). */
+  readonly #watched = new WeakSet<Life>();
 
   get(text: string): Buffer | undefined {
     return this.#values.get(text);
@@ -120,8 +122,6 @@ export class Disk {
 
   /** A process opens the store. While another one commits, LMDB takes the number of the last transaction from before that commit. */
   opened(life: Life): void {
-    // A process that has ended writes no more.
-    while (this.#holder?.isOver === true && this.#endFlush !== undefined) this.#endFlush();
     const holder = this.#holder;
     if (holder === undefined || holder.isOver || holder === life) return;
     this.#isRewound = true;
@@ -181,9 +181,26 @@ export class Disk {
       this.#unlock();
     };
     this.#endFlush = flush;
+    if (life.isOver) {
+      flush();
+      return;
+    }
+    this.#watch(life);
     const takesMs = flushMs * (trouble === 'slow' ? SLOWNESS : 1);
     if (trouble === 'slow') this.slowUntilMs = now.nowMs + takesMs;
     now.after(takesMs, flush, OUTSIDE);
+  }
+
+  /**
+   * Decides the commit of a life when the life ends. The system reports the end of a process only after its last call of the disk has
+   * returned. So whoever takes over its records reads them with that commit or without it, and the commit never comes later.
+   */
+  #watch(life: Life): void {
+    if (this.#watched.has(life)) return;
+    this.#watched.add(life);
+    world().atEnd(life, () => {
+      if (this.#holder === life) this.#endFlush?.();
+    });
   }
 
   /** Begins or ends a time in which something is wrong. */
