@@ -1,7 +1,7 @@
 /** Ends of runs that a user expects within some time, unless the server or its disk does not live that long. */
 import type { Ledger } from '../judges/ledger.ts';
 import { diskOf } from '../stand-ins/disk.ts';
-import type { World } from '../world/world.ts';
+import type { Life, World } from '../world/world.ts';
 import { isAnswer, type SimulatedClient } from './client.ts';
 import type { Follower } from './follower.ts';
 
@@ -41,10 +41,12 @@ export class Expectations {
     });
   }
 
-  /** A cancelled run ends soon, unless the server does not live that long. */
-  expectEnd(runId: string): void {
+  /**
+   * A cancelled run ends soon, unless the server does not live that long. `life` is that of the server when the request was sent: a
+   * process that is killed may leave an answer on its way, and takes the cancellation with it.
+   */
+  expectEnd(runId: string, life: Life): void {
     const { server } = this.#client;
-    const { life } = server;
     const fromMs = this.#world.nowMs;
     const patienceMs = this.#world.nature.deaf ? DEAF_PATIENCE_MS : CANCEL_PATIENCE_MS;
     this.#world.after(patienceMs, () => {

@@ -91,6 +91,7 @@ export class OwnRuns {
   async cancel(runId: string | undefined): Promise<void> {
     if (runId === undefined) return;
     const fromMs = this.#world.nowMs;
+    const { life } = this.#client.server;
     this.#ledger.noteCancel(runId);
     const answer = await this.#client.post(`/api/v3/runs/${runId}/cancel`, {});
     if (!isAnswer(answer)) return;
@@ -98,7 +99,7 @@ export class OwnRuns {
     this.#complaints.requireSound('a cancellation', answer);
     if (answer.status !== 202) return;
     this.#ledger.noteCancelled(runId);
-    this.#expectations.expectEnd(runId);
+    this.#expectations.expectEnd(runId, life);
     if (this.#random.is(0.2)) await this.watch(runId);
   }
 
