@@ -20,6 +20,7 @@ const SETTINGS = { TROUPE_NEW_STORE: 'true' };
 const WORKER_ENDED = 'a worker has ended; others take over its slots';
 const NOT_IN_ORDER = 'a worker that was being replaced did not stop in order';
 const NOT_STORED = 'the worker has stopped before all that it had begun';
+const NOT_ALL_STORED = 'the server has stopped, and changes that the disk did not take are lost';
 const NOT_REPLACED = 'no other worker could start; this one goes on';
 
 const MAX_STARTS_KILLED = 3;
@@ -39,6 +40,8 @@ export class SimulatedCluster extends SimulatedServer {
   /** Workers that were killed, or ended with a fault, and whose end the primary has not logged yet. */
   #killed = 0;
   #wasKilled = false;
+  /** Whether the primary may say after its drain that work is lost: a worker was killed, or waited in vain for a slow disk. */
+  #hasLost = false;
   /** Workers that were killed before they served. */
   #startsKilled = 0;
   #aim: 'worker' | 'server' = 'server';
@@ -79,6 +82,7 @@ export class SimulatedCluster extends SimulatedServer {
     this.killedHosts = 0;
     this.#killed = 0;
     this.#wasKilled = false;
+    this.#hasLost = false;
     this.#startsKilled = 0;
     this.#workers = [];
     this.#beginEra();
@@ -145,6 +149,7 @@ export class SimulatedCluster extends SimulatedServer {
     this.world.count('killed workers');
     this.#killed++;
     this.#wasKilled = true;
+    this.#hasLost ||= this.#isDraining;
     this.world.end(life);
   }
 
@@ -174,6 +179,7 @@ export class SimulatedCluster extends SimulatedServer {
     if (this.up === undefined || this.#primary.isOver) return;
     this.world.trace.add('life', `${this.#lives} drains`);
     this.world.count('drains');
+    this.#hasLost = this.#killed > 0; // the primary may learn of that end during the drain
     await new Promise<void>((resolve) => {
       this.#ended = () => void this.world.after(0, resolve, OUTSIDE); // it is called in the life that ends
       sendSignal(this.#primary, 'SIGTERM');
@@ -209,7 +215,7 @@ export class SimulatedCluster extends SimulatedServer {
       typeof import('#src/start/process/serve-with-workers.ts')
     >('#src/start/process/serve-with-workers.ts', life);
     const options = await this.#optionsOf(life, (code) => {
-      if (code !== 0) this.complain(`the primary has ended with the code ${code}`);
+      if (code !== 0 && !this.#hasLost) this.complain(`the primary has ended with the code ${code}`);
       this.#endAll();
     });
     await serveWithWorkers(options, 'main.js');
@@ -261,6 +267,10 @@ export class SimulatedCluster extends SimulatedServer {
     };
   }
 
+  get #isDraining(): boolean {
+    return this.#ended !== undefined;
+  }
+
   get #wasFull(): boolean {
     const { trouble, troubledAtMs } = diskOf(this.world);
     return trouble === 'full' || this.world.nowMs - troubledAtMs < AFTER_TROUBLE_MS;
@@ -277,7 +287,12 @@ export class SimulatedCluster extends SimulatedServer {
     // A shared turn cannot be tried again, so its worker ends when the disk is full before anybody has noticed.
     if (message.includes('ENOSPC')) return this.#wasFull;
     // A drain has an end, and a commit on a slow disk may take longer.
-    if (message.startsWith(NOT_STORED)) return this.world.nowMs < diskOf(this.world).slowUntilMs;
+    if (message.startsWith(NOT_STORED)) {
+      const isSlow = this.world.nowMs < diskOf(this.world).slowUntilMs;
+      this.#hasLost ||= isSlow && this.#isDraining;
+      return isSlow;
+    }
+    if (message.startsWith(NOT_ALL_STORED)) return this.#hasLost;
     if (message === NOT_REPLACED) return this.#wasKilled;
     if (message === WORKER_ENDED || message === NOT_IN_ORDER) return this.#killed-- > 0;
     return super.expects(message, fields);
