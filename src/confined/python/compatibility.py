@@ -19,7 +19,8 @@ PRIVATE = {
     "marimo._ast.app_config": "_AppConfig",
     "marimo._ast.cell": """
         CellConfig.configure CellImpl.imported_namespaces CellImpl.markdown CellImpl.toplevel_variable CellOutput
-        CellStaleState RunResultStatus RuntimeState""",
+        CellStaleState RunResultStatus RuntimeState CellImpl.set_stale CellImpl.set_run_result_status
+        CellImpl._get_sqls""",
     "marimo._ast.cell_id": "CellIdGenerator.create_cell_id",
     "marimo._ast.compiler": "compile_cell",
     "marimo._ast.load": "load_notebook_ir",
@@ -48,7 +49,7 @@ PRIVATE = {
     "marimo._messaging.context": "HTTP_REQUEST_CTX RUN_ID_CTX execution_id_for",
     "marimo._messaging.errors": "MultipleDefinitionError",
     "marimo._messaging.msgspec_encoder": "encode_json_bytes",
-    "marimo._messaging.notification": "CellNotification ModelLifecycleNotification",
+    "marimo._messaging.notification": "CellNotification ModelLifecycleNotification VariablesNotification",
     "marimo._messaging.notification_utils": """
         CellNotificationUtils.broadcast_output CellNotificationUtils.broadcast_console_output
         CellNotificationUtils.maybe_truncate_output broadcast_notification""",
@@ -64,7 +65,8 @@ PRIVATE = {
         commands.CreateNotebookCommand commands.DeleteCellCommand commands.EditCellsCommand
         commands.ExecuteCellCommand commands.ExecuteCellsCommand commands.ModelCommand commands.ModelUpdateMessage
         runtime.launch_kernel runtime.restore_signals
-        kernel_lifecycle.threaded_queue_reader runtime.start_parent_poller runtime.compile_cell runtime.handlers.construct_sigterm_handler
+        kernel_lifecycle.threaded_queue_reader runtime.start_parent_poller runtime.compile_cell runtime.VariablesNotification
+        runtime.broadcast_notification runtime.handlers.construct_sigterm_handler
         runtime.handlers.construct_interrupt_handler""",
     "marimo._runtime.cell_lifecycle_registry": "CellLifecycleRegistry.dispose",
     "marimo._runtime.commands": "AppMetadata",
@@ -74,10 +76,14 @@ PRIVATE = {
     "marimo._runtime.context.types": "safe_get_context",
     "marimo._runtime.control_flow": "MarimoStopError",
     "marimo._runtime.dataflow": "DirectedGraph.register_cell DirectedGraph.delete_cell DirectedGraph.ancestors edges.get_referring_cells",
+    "marimo._runtime.dataflow.definitions": """
+        DefinitionRegistry.register_definition DefinitionRegistry.unregister_definitions
+        DefinitionRegistry.get_multiply_defined DefinitionRegistry._conflict_key""",
     "marimo._runtime.dataflow.graph": "DirectedGraph.is_disabled",
     "marimo._runtime.dataflow.topology": """
         MutableGraphTopology.ancestors MutableGraphTopology.descendants MutableGraphTopology.add_node
-        MutableGraphTopology.remove_node MutableGraphTopology.reorder_nodes""",
+        MutableGraphTopology.remove_node""",
+    "marimo._runtime.packages.module_registry": "ModuleRegistry.modules",
     "marimo._runtime.exceptions": "MarimoRuntimeException",
     "marimo._runtime.execution": "ExecutionAttempt.start",
     "marimo._runtime.executor.executor": "DefaultExecutor.execute_cell_async",

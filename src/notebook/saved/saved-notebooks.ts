@@ -135,8 +135,8 @@ export class SavedNotebooks {
     workspaceId: WorkspaceId,
     fields: NotebookFields,
     createdBy?: string,
-    also: (tx: Transaction, notebookId: string) => void = () => {},
-    accepts: (id: string) => boolean = () => true,
+    also?: (tx: Transaction, notebookId: string) => void,
+    accepts?: (id: string) => boolean,
   ): Promise<{ document: NotebookDocument; json: Uint8Array }> {
     const valid = await this.#parses(workspaceId, fields);
     const make = () => newDocument(fields, valid, createdBy, accepts);
@@ -144,7 +144,7 @@ export class SavedNotebooks {
       if (!workspaceExists(this.#store, workspaceId)) throw notFound();
       this.#store.write((tx) => {
         putNotebook(tx, workspaceId, encoded);
-        also(tx, encoded.document.id);
+        also?.(tx, encoded.document.id);
       });
     });
     return { document, json };
@@ -425,15 +425,15 @@ function staleUpdate(updatedAt: string): AppError {
   return new AppError('stale_update', detail, { members: { updatedAt } });
 }
 
-/** Returns a notebook with a new id that `accepts` allows. */
+/** Returns a notebook with a new id, which `accepts` allows if it is given. */
 function newDocument(
   fields: NotebookFields,
   valid: boolean,
   createdBy: string | undefined,
-  accepts: (id: string) => boolean,
+  accepts?: (id: string) => boolean,
 ): NotebookDocument {
   let id = newId<NotebookId>('notebook');
-  while (!accepts(id)) id = newId<NotebookId>('notebook');
+  while (accepts?.(id) === false) id = newId<NotebookId>('notebook');
   const now = timestamp(timeOfId(id)); // the time of the id, so that the orders by id and by time are the same
   return {
     id,

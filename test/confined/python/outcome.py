@@ -6,10 +6,11 @@ class KernelLost(Exception):
 
 
 class Outcome:
-    """The result of one command, folded from its messages."""
+    """The result of one command, folded from its messages. `cells` has the state of every cell, `done` only of those that may have
+    changed."""
 
-    def __init__(self, done, messages):
-        self.done, self.messages, self.cells = done, messages, done["cells"]
+    def __init__(self, done, messages, cells):
+        self.done, self.messages, self.cells = done, messages, cells
         ops = [message for message in messages if message["op"] == "cell-op"]
         lines = [
             line for op in ops for line in ([op["console"]] if isinstance(op["console"], dict) else op["console"] or [])

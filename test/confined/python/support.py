@@ -209,6 +209,7 @@ class Kernel:
         self.host, self.id, self.frames = host, id, frames
         self.seq = 0
         self.codes = {}
+        self.deleted = set()
         self.verdicts = {}  # the state of every cell: an answer has only the cells that may have changed
         self.ready = frames.read()
         if self.ready is None:
@@ -221,6 +222,9 @@ class Kernel:
     def start(self, type, **fields):
         """Sends a command without waiting for its answer."""
         self.seq += 1
+        self.deleted.update(fields.get("deleteIds", ()))
+        if type == "delete-cell":
+            self.deleted.add(fields["cellId"])
         self.frames.send(CONTROL, {"type": type, "seq": self.seq, **fields})
         return self.seq
 
@@ -232,9 +236,9 @@ class Kernel:
             if message is None:
                 raise KernelLost(messages)
             messages.append(message)
-            self.verdicts.update(message["cells"] if message["op"] == "bridge-done" else {})
+            self.note(message)
             if message["op"] == "bridge-done" and message["seq"] == seq:
-                return Outcome({**message, "cells": dict(self.verdicts)}, messages)
+                return Outcome(message, messages, dict(self.verdicts))
 
     def command(self, type, **fields):
         return self.finish(self.start(type, **fields))
@@ -247,8 +251,18 @@ class Kernel:
             if message is None:
                 raise KernelLost(messages)
             messages.append(message)
-            self.verdicts.update(message["cells"] if message["op"] == "bridge-done" else {})
+            self.note(message)
         return messages
+
+    def note(self, message):
+        if message["op"] == "bridge-done":
+            self.verdicts.update(message["cells"])
+        elif message["op"] == "notebook-document-transaction":
+            for change in message["transaction"]["changes"]:
+                if change["type"] == "delete-cell":
+                    self.deleted.add(change["cellId"])
+        for cell_id in self.deleted:
+            self.verdicts.pop(cell_id, None)
 
     def open(self, cells, ui_values=None):
         self.codes = dict(cells)

@@ -49,7 +49,7 @@ class Opening(unittest.TestCase):
         for code, why in ((deep, "nested too deeply"), (null, "null bytes")):
             with self.subTest(why):
                 outcome = kernel.run(a=code)
-                (error,) = outcome.done["cells"]["a"][2]
+                (error,) = outcome.cells["a"][2]
                 self.assertEqual(error["type"], "syntax")
                 self.assertIn(why, error["msg"])
                 self.assertNotIn("Traceback", error["msg"])

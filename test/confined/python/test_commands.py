@@ -47,8 +47,8 @@ class Answers(unittest.TestCase):
         kernel.scratchpad(
             "import marimo._runtime.runtime as r\ndef fail(*a, **k): raise ValueError('broken')\nr.Kernel.run = fail"
         )
-        done = kernel.run("a").done
-        self.assertEqual((done["error"], done["cells"]["a"][1]), ("ValueError('broken')", True))
+        outcome = kernel.run("a")
+        self.assertEqual((outcome.done["error"], outcome.stale()), ("ValueError('broken')", ["a"]))
 
     def test_an_update_of_ui_elements_ends_with_its_token(self):
         kernel = host.open({"a": "import marimo as mo\ns = mo.ui.slider(0, 10)", "b": "print(s.value)"})
