@@ -29,7 +29,7 @@ const [ann, bob, stranger] = await Promise.all([
 ]);
 const document = await readDocument(server);
 
-/** The resources to find: an open notebook, and a conversation, a run, a datasource and a token of Ann's. */
+/** The resources to find: an open notebook, and a conversation, a run, a datasource, a job and a token of Ann's. */
 const notebook = await openNotebook(server, {
   a: '1',
   large: 'import marimo\nmarimo.Html("x" * 100_000)',
@@ -58,6 +58,12 @@ await client.datasources.create({ slug: 'anns', connection: { kind: 'sqlite', pa
 await client.datasources.grant('anns', 'user:ann');
 await ann.client.files.put('a.db', Buffer.alloc(0)); // the datasource is an empty database
 await server.request('PUT', `/api/v3/notebooks/${notebook.id}/secrets/SECRET`, { body: { value: 'hidden' } });
+const NEVER = { cron: '0 0 1 1 *' };
+const { id: jobId } = await ann.client.jobs.create({
+  target: { notebookId: notebook.id },
+  schedule: NEVER,
+  paused: true,
+});
 const { items: tokens } = await ann.client.accessTokens.list();
 const [{ updatedAt: version } = assert.fail('there is no version')] = await ann.client.notebooks.versions(
   notebook.id,
@@ -76,6 +82,7 @@ const OBJECTS: Readonly<Record<string, Place & { readonly private?: 'yes' }>> = 
   '/api/v3/agent-sessions/': { sessionId: conversationId, userId: 'guest.of.ann', private: 'yes' },
   '/api/v3/datasources/': { slug: 'anns', subject: 'user:ann', private: 'yes' },
   '/api/v3/access-tokens/': { tokenId: tokens[0]!.id, private: 'yes' },
+  '/api/v3/jobs/': { jobId },
   '/api/v3/members/': { userId: 'ann' },
   '/api/v3/workspaces/': { workspaceId: owner.workspaceId },
   '/api/v3/actors/': { kind: 'run', id: prompt.runId },
@@ -206,6 +213,7 @@ const NAMED_IN_BODIES: Readonly<Record<string, readonly [id: string, bodyOf: (id
   'openAgentSession.notebookSessionId': [notebook.id, (id) => ({ environmentId, notebookSessionId: id })],
   'openAgentSession.id': [conversationId, (id) => ({ environmentId, id })],
   'cancelRuns.runIds': [prompt.runId, (id) => ({ runIds: [id] })],
+  'createJob.notebookId': [notebook.id, (id) => ({ target: { notebookId: id }, schedule: NEVER })],
 };
 /** Members that name a person or a part of the resource in the path. */
 const NAMES_NO_OBJECT = new Set(['userId', 'cellId', 'cell_id', 'tool_call_id', 'workspaceId']);
@@ -311,6 +319,11 @@ async function successes(): Promise<Readonly<Record<string, Request & { readonly
     openAgentSession: { path: '/api/v3/agent-sessions', body: { environmentId, id: conversationId } },
     submitPrompt: { path: `${conversation}/runs?wait=60`, body: { prompt: 'Three.' } },
     grantAgentSession: { path: `${conversation}/grants`, body: { userId: 'bob' } },
+    createJob: {
+      path: '/api/v3/jobs',
+      body: { target: { notebookId: other.id }, schedule: NEVER, paused: true },
+    },
+    fireJob: { path: `/api/v3/jobs/${jobId}/run` },
     cancelRun: { path: `/api/v3/runs/${pendingRun}/cancel` },
     testDatasource: { path: '/api/v3/datasources/anns/test' },
     grantDatasource: { path: '/api/v3/datasources/anns/grants', body: { subject: 'user:bob' } },
