@@ -6,6 +6,7 @@ import test, { type TestContext } from 'node:test';
 import { type AnyActorRef, createActor, fromCallback, type StateValue } from 'xstate';
 import { type AgentSessionContext, agentSessionMachine } from '#machines/agent-session.ts';
 import { unprovided } from '#machines/any-session.ts';
+import { jobMachine, jobStatus } from '#machines/job.ts';
 import {
   type NotebookSessionEvent,
   notebookSessionMachine,
@@ -226,9 +227,18 @@ test('a caller that breaks the rule of a part gets an error with the rule', asyn
       plainHost.startKernel({ id: 'k1' } as never, sink),
     'A submitted run has JSON.': () => submissionJson({ runId: 'run_1', lastEventId: '', json: [] } as never),
     'A chart that runs has all its ports.': unprovided('kernel'),
+    'Each state of a job has a status.': () => jobStatus({ matches: () => false } as never),
     'Each state of a notebook session has a status.': () => sessionStatus({ matches: () => false } as never),
   };
   for (const [rule, call] of Object.entries(calls)) assert.throws(call, broken(rule), rule);
+});
+
+test('a job that works has an occurrence', () => {
+  const context = { jobId: 'job_1', occurrence: null } as never;
+  const snapshot = jobMachine.resolveState({ value: { active: 'due' }, context } as never);
+  const actor = createActor(jobMachine, { snapshot, input: context });
+  const error = errorAfter(actor, [{ type: 'begun', runId: 'run_1' }] as never[]);
+  broken('An active job has an occurrence.')(error);
 });
 
 test('only a request of a page that is known to be audited writes into the audit', () => {

@@ -21,6 +21,7 @@ test('a new cell is stale, has no output, and has not run', () => {
     kernelCode: null,
     isUnrunEdit: false,
     structural: [],
+    verdict: null,
   });
   assert.deepEqual(saved, { cell_id: 'a', code: 'code of a', options: {} });
   assert.deepEqual([console.entries(), console.omitted], [[], 0]);
