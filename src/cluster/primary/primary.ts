@@ -236,7 +236,7 @@ export class Primary {
           { worker: number, because: worker.fault ?? how },
           'a worker that was being replaced did not stop in order',
         );
-      if (phase !== 'draining') {
+      if (phase !== 'draining' && !worker.isUnneeded) {
         const because = worker.fault ?? worker.problem ?? how;
         log.error({ worker: number, because }, 'a worker has ended; others take over its slots');
         this.#replaceEnded(worker, because);

@@ -42,6 +42,8 @@ export class WorkerProcess {
   isSuspended = false;
   /** Whether the worker is being replaced. It then no longer counts towards the size of the server. */
   isRetiring = false;
+  /** Whether the primary has killed this worker before it served, because another worker has its place. */
+  isUnneeded = false;
   /** The worker that gets the slots when this worker ends, if the heir serves then. */
   heir: WorkerProcess | undefined;
   /** The worker that ends once this one serves. */
@@ -102,7 +104,10 @@ export class WorkerProcess {
     if (this.isAdmitted) {
       this.phase = 'draining';
       this.send({ op: 'drain', signal });
-    } else this.kill();
+    } else {
+      this.isUnneeded = true;
+      this.kill();
+    }
   }
 
   kill(): void {
