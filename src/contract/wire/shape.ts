@@ -26,11 +26,10 @@ export const Timestamp = Type.String({
 /** The user who made a resource, under the same name in every resource. */
 export const CreatedBy = Type.String({ description: 'The id of the user who made this resource.' });
 
-/** Like `CreatedBy`, but optional, because older records of the resource do not have it. */
+/** Like `CreatedBy`, but optional, because the server itself may make the resource. */
 export const CreatedByIfKnown = Type.Optional(
   Type.String({
-    description:
-      'The id of the user who made this resource. Absent in resources from older releases, which did not record the user.',
+    description: 'The id of the user who made this resource. Absent when no user has made it.',
   }),
 );
 
@@ -43,8 +42,7 @@ export const ClosedBy = Type.Optional(
 
 export const UpdatedByIfKnown = Type.Optional(
   Type.String({
-    description:
-      'The id of the user who made the last change. Absent when not known, as in resources from older releases.',
+    description: 'The id of the user who made the last change. Absent when no user has made it.',
   }),
 );
 

@@ -1,4 +1,4 @@
-/** The same member has the same name in all resources. Former names are still accepted and sent. */
+/** The same member has the same name in all resources. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { openNotebook } from '#test/support/notebook-fixture.ts';

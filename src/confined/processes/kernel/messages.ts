@@ -10,7 +10,7 @@ export interface CellOutput {
   readonly mimetype: string;
   readonly data: string | readonly CellError[] | Readonly<Record<string, unknown>>;
   readonly timestamp: number;
-  /** The output as text; added by the bridge. Outputs saved by earlier versions have none. */
+  /** The output as text; added by the bridge. */
   readonly text?: string;
   /** The first rows of a value that is a table. */
   readonly table?: OutputTable;

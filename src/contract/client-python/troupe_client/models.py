@@ -1844,7 +1844,7 @@ class NotebookSummary(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
+                description='The id of the user who made this resource. Absent when no user has made it.'
             ),
         ]
         | UnsetType
@@ -1853,7 +1853,7 @@ class NotebookSummary(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made the last change. Absent when not known, as in resources from older releases.'
+                description='The id of the user who made the last change. Absent when no user has made it.'
             ),
         ]
         | UnsetType
@@ -1873,7 +1873,7 @@ class NotebookVersion(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made the last change. Absent when not known, as in resources from older releases.'
+                description='The id of the user who made the last change. Absent when no user has made it.'
             ),
         ]
         | UnsetType
@@ -3423,7 +3423,7 @@ class ImportedNotebook(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
+                description='The id of the user who made this resource. Absent when no user has made it.'
             ),
         ]
         | UnsetType
@@ -3432,7 +3432,7 @@ class ImportedNotebook(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made the last change. Absent when not known, as in resources from older releases.'
+                description='The id of the user who made the last change. Absent when no user has made it.'
             ),
         ]
         | UnsetType
@@ -3892,7 +3892,7 @@ class Notebook(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
+                description='The id of the user who made this resource. Absent when no user has made it.'
             ),
         ]
         | UnsetType
@@ -3901,7 +3901,7 @@ class Notebook(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made the last change. Absent when not known, as in resources from older releases.'
+                description='The id of the user who made the last change. Absent when no user has made it.'
             ),
         ]
         | UnsetType
@@ -4090,7 +4090,7 @@ class RunStatusData(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
+                description='The id of the user who made this resource. Absent when no user has made it.'
             ),
         ]
         | UnsetType
@@ -4668,7 +4668,7 @@ class SubmittedAgentRun(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
+                description='The id of the user who made this resource. Absent when no user has made it.'
             ),
         ]
         | UnsetType
@@ -4725,7 +4725,7 @@ class SubmittedNotebookRun(Struct):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
+                description='The id of the user who made this resource. Absent when no user has made it.'
             ),
         ]
         | UnsetType
@@ -4776,7 +4776,7 @@ class AgentRun(Struct, tag_field='kind', tag='agent'):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
+                description='The id of the user who made this resource. Absent when no user has made it.'
             ),
         ]
         | UnsetType
@@ -4840,7 +4840,7 @@ class NotebookRun(Struct, tag_field='kind', tag='notebook'):
         Annotated[
             str,
             Meta(
-                description='The id of the user who made this resource. Absent in resources from older releases, which did not record the user.'
+                description='The id of the user who made this resource. Absent when no user has made it.'
             ),
         ]
         | UnsetType
