@@ -63,6 +63,11 @@ print(mine == [*map(show, values)], mine[-2][0])"""
         code = f"from marimo._ast.compiler import compile_cell\ncodes = {codes}\n" + evaluated(found)
         self.assertEqual(kernel.scratchpad(code).printed, "[['a'], ['b'], ['c'], []]\n")
 
+    def test_a_warning_is_shown_in_each_cell_that_causes_it(self):
+        kernel = host.open({"a": "import warnings\nwarn = warnings.warn", "b": "warn('look')", "c": "warn('look')"})
+        shown = [message for message in kernel.run("a", "b", "c").messages if "look" in str(message.get("console"))]
+        self.assertEqual([message["cell_id"] for message in shown], ["b", "c"])
+
     def test_a_database_is_still_found(self):
         kernel = host.open({})
         engines = "[n for n, _ in h.get_engines_from_variables([('a', 1), ('b', sqlite3.connect(':memory:'))])]"

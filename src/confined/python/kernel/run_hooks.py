@@ -16,6 +16,7 @@
 import contextlib
 import sys
 import types
+import warnings
 
 from marimo import _tracer
 from marimo._ast.cell import CellImpl
@@ -101,7 +102,9 @@ def _unless_no_sql(find_sqls):
     def find_sqls_if_any(cell, raw=False):
         # Python reads letters such as a full-width s as ASCII ones, but only in code with other than ASCII characters.
         if cell.code.isascii() and "sql" not in cell.code and "execute" not in cell.code:
-            return []
+            # As after marimo's parser, Python shows a warning again that an earlier cell has shown.
+            with warnings.catch_warnings():
+                return []
         return find_sqls(cell, raw=raw)
 
     return find_sqls_if_any
