@@ -37,7 +37,7 @@ interface Attempt {
   readonly slot: string;
 }
 
-/** What an attempt has made; null until it is made. */
+/** The copy and the environment of an attempt. Each is null until the attempt has made it. */
 interface Made {
   copyId: string | null;
   environmentId: string | null;

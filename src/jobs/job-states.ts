@@ -1,6 +1,6 @@
 /**
- * The stored state of jobs: their records, their actors, their places by time, and their occurrences. The home of a job writes all
- * of it. Everything that is written in one turn is one commit.
+ * The stored state of jobs: their records, their actors, their places by time, and their occurrences. The home of a job writes the
+ * job's whole state. All writes of one turn are one commit.
  */
 
 import { attentionMs, type JobEvent, jobMachine } from '#machines/job.ts';

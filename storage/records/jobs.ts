@@ -21,7 +21,7 @@ export const jobRecords = defineRecord<JobRecord>('job', 1);
 /** How many jobs a workspace has. Written in shared turns. Key: workspace id. */
 export const jobCounts = defineRecord<number>('job-count', 1);
 
-/** What the home of a job keeps beside its definition. Key: workspace id, job id. */
+/** The place of a job in the index by time, and the number of its occurrences. Its home writes both. Key: workspace id, job id. */
 export interface JobBook {
   /** The place of the job in `jobPlaces`; null when it needs no attention. */
   readonly place: string | null;

@@ -41,7 +41,7 @@ export interface ViewCell {
   /** How the cell's last run ended; null while the cell has not run in this kernel. */
   ended: CellStatus;
   structural: readonly CellError[];
-  /** What this kernel reported last of the cell at the end of a command; null before its first report. */
+  /** The last report of this kernel on the cell, from the end of a command; null before the first report. */
   verdict: CellVerdict | null;
   /** The code that the kernel has, if that is not the cell's present code; null otherwise. */
   kernelCode: string | null;

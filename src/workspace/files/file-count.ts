@@ -25,7 +25,7 @@ export interface FileCount {
  */
 type UploadOf = (name: string) => FileIdentity | undefined;
 
-/** Identifies a file by other facts than its name. */
+/** Identifies a file without its name. */
 export interface FileIdentity {
   readonly dev: bigint;
   readonly ino: bigint;

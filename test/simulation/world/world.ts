@@ -53,7 +53,7 @@ export interface Nature extends NatureOfProcesses {
   readonly slowNet: number;
   readonly kernelMs: number;
   readonly slowKernel: number;
-  /** The share of looks at a kernel's connection for which the event loop has no time at once. */
+  /** The share of reads of a kernel's connection that begin late, because the event loop is busy. */
   readonly busyLoop: number;
   readonly editMs: number;
   readonly thinkMs: number;
