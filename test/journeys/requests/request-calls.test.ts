@@ -22,11 +22,11 @@ const MAX_CALLS_OF_A_PATCH = 193;
 const MAX_CALLS_OF_A_CREATE = 179;
 const MAX_CALLS_OF_AN_ENVIRONMENT = 166;
 /**
- * The last messages of the kernel arrive in one piece or in several, so two counts vary. The least counts on
- * this machine are 885 and 1,453.
+ * The messages of the kernel arrive in one piece or in several, so two counts vary. On a busy machine the least counts are 885 and 1,453.
+ * On a quiet machine each message of a cancelled run is a piece of its own, and the count is 1,620 to 1,690.
  */
 const MAX_CALLS_OF_A_CODE_CALL = 910;
-const MAX_CALLS_OF_A_CANCELLED_RUN = 1_500;
+const MAX_CALLS_OF_A_CANCELLED_RUN = 1_750;
 const MAX_CALLS_UNTIL_A_RUN_IS_ACCEPTED = 338;
 /** From the request until a follower of the session has its last event. The least is 1,237 here: see the calls of a code call. */
 const MAX_CALLS_OF_A_RUN = 1_260;
