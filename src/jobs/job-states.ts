@@ -3,7 +3,7 @@
  * job's whole state. All writes of one turn are one commit.
  */
 
-import { attentionMs, type JobEvent, jobMachine } from '#machines/job.ts';
+import { attentionMs, type JobContext, type JobEvent, type JobReason, jobMachine } from '#machines/job.ts';
 import { notFound } from '#src/base/errors/errors.ts';
 import type { JobId, OccurrenceId, WorkspaceId } from '#src/base/ids.ts';
 import type { NewJob, Occurrence } from '#src/contract/wire/job.ts';
@@ -34,6 +34,14 @@ export interface StoredJob {
   readonly definition: Definition;
 }
 
+/**
+ * Called in the turn whose commit stores the end of an occurrence, or that an instant was skipped. `tx` is the transaction of that
+ * commit. A listener must not change the job.
+ */
+export type OccurrenceListener = (tx: Transaction, job: ActorId, occurrence: Occurrence) => void;
+/** Called in the turn in which a job is paused. `reason` is null when a person has paused the job. See `OccurrenceListener`. */
+export type PauseListener = (tx: Transaction, job: ActorId, reason: JobReason | null) => void;
+
 /** The most occurrences that a job keeps. A new one replaces the oldest. */
 const MAX_OCCURRENCES = 1000;
 
@@ -42,6 +50,8 @@ const NEW_BOOK: JobBook = { place: null, occurrences: 0 };
 export class JobStates {
   readonly actors: ActorKind<typeof jobMachine>;
   readonly #context: Pick<PlaneContext, 'store'>;
+  readonly #occurrenceListeners: OccurrenceListener[] = [];
+  readonly #pauseListeners: PauseListener[] = [];
   #onPlace: (slot: number, ms: number) => void = () => undefined;
 
   constructor(context: Pick<PlaneContext, 'store' | 'runtime'>) {
@@ -70,6 +80,16 @@ export class JobStates {
     this.#onPlace = listener;
   }
 
+  /** Adds a listener for occurrences that have ended or were skipped. */
+  onOccurrence(listener: OccurrenceListener): void {
+    this.#occurrenceListeners.push(listener);
+  }
+
+  /** Adds a listener for jobs that are paused, by themselves or by a person. */
+  onPaused(listener: PauseListener): void {
+    this.#pauseListeners.push(listener);
+  }
+
   /** Returns a job; undefined when there is none. */
   find(workspaceId: string, jobId: string): StoredJob | undefined {
     const record = this.#context.store.get(jobRecords, workspaceId, jobId);
@@ -90,14 +110,21 @@ export class JobStates {
 
   /** Reports an event to the job and moves its place. Returns whether its state has taken the event. */
   tell(job: ActorId, event: JobEvent): boolean {
+    const wasPaused = this.#contextOf(job)?.isPaused;
     const isTaken = this.actors.tell(job, event);
-    if (isTaken) this.#context.store.write((tx) => this.place(tx, job));
+    if (isTaken)
+      this.#context.store.write((tx) => {
+        this.place(tx, job);
+        const now = this.#contextOf(job);
+        if (now?.isPaused === true && wasPaused === false)
+          for (const listener of this.#pauseListeners) listener(tx, job, now.reason);
+      });
     return isTaken;
   }
 
   /** Puts the job into the index by time, at the place that follows from its state. */
   place(tx: Transaction, { workspaceId, id }: ActorId): void {
-    const context = this.actors.peek({ workspaceId, id })?.snapshot.context;
+    const context = this.#contextOf({ workspaceId, id });
     const ms = context === undefined ? null : attentionMs(context);
     const book = tx.get(jobBooks, workspaceId, id) ?? NEW_BOOK;
     const place = ms === null ? null : jobPlaceOf(ms, workspaceId, id);
@@ -118,7 +145,10 @@ export class JobStates {
   addOccurrences(tx: Transaction, { workspaceId, id }: ActorId, added: readonly Occurrence[]): void {
     const { store } = this.#context;
     const book = tx.get(jobBooks, workspaceId, id) ?? NEW_BOOK;
-    for (const occurrence of added) this.#put(tx, workspaceId, occurrence);
+    for (const occurrence of added) {
+      this.#put(tx, workspaceId, occurrence);
+      if (occurrence.finishedAt !== null) this.#announce(tx, { workspaceId, id }, occurrence);
+    }
     const occurrences = book.occurrences + added.length;
     const excess = Math.max(0, occurrences - MAX_OCCURRENCES);
     const oldest = excess === 0 ? [] : [...store.listKeys(occurrenceRecords, workspaceId, [id], excess)];
@@ -134,8 +164,21 @@ export class JobStates {
   ): void {
     this.#context.store.write((tx) => {
       const bytes = tx.get(occurrenceRecords, workspaceId, id, occurrenceId);
-      if (bytes !== undefined) this.#put(tx, workspaceId, { ...occurrenceIn(bytes), ...change });
+      if (bytes === undefined) return;
+      const before = occurrenceIn(bytes);
+      const occurrence = { ...before, ...change };
+      this.#put(tx, workspaceId, occurrence);
+      if (before.finishedAt === null && occurrence.finishedAt !== null)
+        this.#announce(tx, { workspaceId, id }, occurrence);
     });
+  }
+
+  #announce(tx: Transaction, job: ActorId, occurrence: Occurrence): void {
+    for (const listener of this.#occurrenceListeners) listener(tx, job, occurrence);
+  }
+
+  #contextOf(job: ActorId): JobContext | undefined {
+    return this.actors.peek(job)?.snapshot.context;
   }
 
   #put(tx: Transaction, workspaceId: string, occurrence: Occurrence): void {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { jobStatus } from '#machines/job.ts';
-import { type JobId, newId, type WorkspaceId } from '#src/base/ids.ts';
+import { type JobId, newId, type OccurrenceId, type WorkspaceId } from '#src/base/ids.ts';
 import type { Occurrence } from '#src/contract/wire/job.ts';
 import { Firing } from '#src/jobs/firing.ts';
 import { JobStates, occurrenceIn } from '#src/jobs/job-states.ts';
@@ -80,6 +80,29 @@ test('an owner who has left pauses the job, and the instant is skipped with that
   assert.deepEqual([job.status(), job.begun()], ['paused', 0]);
 });
 
+test('a listener hears each occurrence that is over and each pause once, in the turn of the commit', async (t) => {
+  const job = await everyMinute(t, 'last');
+  const { states } = job;
+  const heard: string[] = [];
+  states.onOccurrence((tx, { workspaceId, id }, { id: occurrenceId, status }) => {
+    assert(tx.get(occurrenceRecords, workspaceId, id, occurrenceId) !== undefined);
+    heard.push(status);
+  });
+  states.onPaused((_, { id }, reason) => {
+    assert.equal(id, job.id);
+    heard.push(`paused: ${reason?.code}`);
+  });
+  job.attend(CREATED + 2 * MINUTE_MS);
+  assert.deepEqual(heard, ['skipped']);
+  job.removeOwner();
+  states.changeOccurrence(job.address, job.current(), { status: 'running' });
+  states.changeOccurrence(job.address, job.current(), { status: 'completed', finishedAt: 'now' });
+  states.tell(job.address, { type: 'over', failure: null, retryAtMs: null });
+  job.attend(CREATED + 3 * MINUTE_MS);
+  job.attend(CREATED + 4 * MINUTE_MS);
+  assert.deepEqual(heard, ['skipped', 'completed', 'skipped', 'paused: owner_left']);
+});
+
 async function everyMinute(t: TestContext, catchUp: 'last' | 'none', minutes = 1) {
   const { store } = await temporaryStore(t);
   const runtime = new ActorRuntime(store, rememberingLog().log);
@@ -137,6 +160,14 @@ async function everyMinute(t: TestContext, catchUp: 'last' | 'none', minutes = 1
     return peek.snapshot;
   };
   return {
+    id,
+    address: job,
+    states,
+    current(): OccurrenceId {
+      const { occurrence } = snapshot().context;
+      assert(occurrence !== null);
+      return occurrence.id;
+    },
     attend: (nowMs: number) => firing.attend(job, nowMs),
     committed: () => store.durable(),
     occurrences,

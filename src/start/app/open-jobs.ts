@@ -13,6 +13,8 @@ import type { NotebookPlane } from './open-notebooks.ts';
 
 export interface JobPlane {
   readonly jobs: Jobs;
+  /** Tells others of occurrences that have ended and of jobs that are paused, in the turns of their commits. */
+  readonly states: Pick<JobStates, 'onOccurrence' | 'onPaused'>;
   /** Ends what dead processes have left, and looks for jobs that are due. Called once everything is open. */
   begin(): void;
 }
@@ -38,6 +40,7 @@ export function openJobs(
   const clock = stack.use(new JobClock(ground, states, { attend, isEnding }));
   return {
     jobs: new Jobs(ground, states, firing, notebookExists),
+    states,
     begin() {
       if (store.isReadOnly) return;
       const look = () => {
