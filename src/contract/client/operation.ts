@@ -52,6 +52,7 @@ interface Labels {
   readonly notebookId: [notebookId: string];
   readonly environmentId: [environmentId: string];
   readonly runId: [runId: string];
+  readonly jobId: [jobId: string];
   readonly assetId: [assetId: string];
   readonly workspaceId: [workspaceId: string];
   readonly userId: [userId: string];

@@ -17,10 +17,11 @@ import {
   type WriteOptions,
 } from './connection.ts';
 import { callOf, operation, pagesOf, taggedCallOf } from './operation.ts';
-import type { OrderedPageOptions, PageOptions } from './paging.ts';
+import type { PageOptions } from './paging.ts';
 
 /** Returns the resources that programs need to work in a workspace. */
 export function resourcesOfPrograms(connection: Connection) {
+  const occurrences = pagesOf(connection, 'listOccurrences');
   return {
     /** Execution environments. Each holds at most one active notebook session. */
     executionEnvironments: {
@@ -59,8 +60,10 @@ export function resourcesOfPrograms(connection: Connection) {
       delete: callOf(connection, 'deleteJob'),
       /** Fires a job now. Resolves with the occurrence. */
       run: callOf(connection, 'fireJob'),
-      occurrences: (jobId: string, { signal, ...query }: OrderedPageOptions = {}) =>
-        connection.json(operation('listOccurrences', { params: { jobId }, query, signal })),
+      /** Resolves with a page of the history of a job. */
+      occurrences: occurrences.list,
+      /** Yields the whole history of a job. */
+      eachOccurrence: occurrences.each,
     },
     /** The models that agents can use. */
     models: {

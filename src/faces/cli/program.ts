@@ -27,6 +27,7 @@ import { environments } from './commands/environments.ts';
 import { fileCommands } from './commands/files.ts';
 import { exitCodes, help } from './commands/help.ts';
 import { init } from './commands/init.ts';
+import { jobs } from './commands/jobs.ts';
 import { keys } from './commands/keys.ts';
 import { login } from './commands/login.ts';
 import { mcp } from './commands/mcp.ts';
@@ -63,6 +64,7 @@ const GROUPS: readonly CommandGroup[] = [
   environments,
   sessions,
   runCommands,
+  jobs,
   codeCommands,
   init,
   mcp,

@@ -1,24 +1,20 @@
-import { extname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { ApiError } from '#src/contract/client/api-error.ts';
 import type { Client } from '#src/contract/client/client.ts';
 import { openNotebookPage } from '#src/contract/client/notebook-page.ts';
-import type { NotebookSummary } from '#src/contract/wire/notebook.ts';
 import { showInBrowser } from '../browser.ts';
-import type { CliContext, CommandGroup } from '../command-group.ts';
+import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
-import { CommandFailure, EXIT } from '../exit-code.ts';
+import { CommandFailure } from '../exit-code.ts';
 import { stateFolder } from '../run/file-links.ts';
-import { idOfNotebook, syncContextOf } from '../run/notebook-sync.ts';
+import { notebookNamed } from '../run/named-notebook.ts';
 import { printJson } from '../terminal.ts';
 
 interface OpenOptions {
   readonly app?: boolean;
   readonly print?: boolean;
 }
-
-/** The most ids that are listed when several notebooks have the same title. */
-const MAX_NAMED = 5;
 
 /** `troupe open`: a notebook in the browser. */
 export const open: CommandGroup = (program, context) => {
@@ -53,37 +49,6 @@ export const open: CommandGroup = (program, context) => {
     'troupe open analysis.py --print',
   ]);
 };
-
-/** Returns the id of the notebook that an id, a title or a file names. A file without a notebook becomes one. Throws `CommandFailure`. */
-async function notebookNamed(
-  client: Client,
-  name: string,
-  context: CliContext,
-  command: Command,
-): Promise<string> {
-  const isTitle = !/^nb_\w+$/.test(name) && !/^\.(py|ipynb|md|markdown|qmd)$/i.test(extname(name));
-  if (!isTitle) return idOfNotebook(syncContextOf(context, command), name, { pushes: true });
-  const containing: NotebookSummary[] = [];
-  const exact: NotebookSummary[] = [];
-  for await (const notebook of client.notebooks.each({ title: name, order: 'desc', limit: 100 })) {
-    if (notebook.title === name) exact.push(notebook);
-    if (containing.length <= MAX_NAMED) containing.push(notebook);
-    if (exact.length > MAX_NAMED) break;
-  }
-  const found = exact.length > 0 ? exact : containing;
-  const [only, ...others] = found;
-  if (only === undefined)
-    throw new CommandFailure(
-      `No notebook has the title ${name}: troupe notebooks list shows them, and troupe notebooks push brings a file to the server.`,
-    );
-  if (others.length === 0) return only.id;
-  const named = found.slice(0, MAX_NAMED).map(({ id, title }) => `\n  ${id}  ${title}`);
-  const more = found.length > MAX_NAMED ? '\n  …' : '';
-  throw new CommandFailure(
-    `Several notebooks have the title ${name}: name one by its id.${named.join('')}${more}`,
-    EXIT.usage,
-  );
-}
 
 /** Throws `CommandFailure` when the notebook has an open session that shows its code. */
 async function checkMode(client: Client, notebookId: string): Promise<void> {

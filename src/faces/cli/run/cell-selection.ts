@@ -18,6 +18,15 @@ export function requestFor(
   modes: ExecutionModes,
 ): ExecutionRequest {
   if (asked === undefined) return { type: 'all', ...modes };
+  const cells = cellIdsOf({ serialization }, asked).map((cellId) => ({ cellId }));
+  return { type: 'cells', cells, ...modes };
+}
+
+/** Returns the ids of the cells with these ids or names, each once. Throws `CommandFailure` for an unknown cell. */
+export function cellIdsOf(
+  { serialization }: Pick<Notebook, 'serialization'>,
+  asked: readonly string[],
+): readonly string[] {
   const { cells } = serialization;
   const found = asked.map((word) => {
     const cell =
@@ -28,7 +37,7 @@ export function requestFor(
       .join(', ');
     throw new CommandFailure(`The notebook has no cell ${word}. Its cells are: ${known}`, EXIT.usage);
   });
-  return { type: 'cells', cells: [...new Set(found)].map((cellId) => ({ cellId })), ...modes };
+  return [...new Set(found)];
 }
 
 function isNamed(name: unknown): name is string {

@@ -1,0 +1,378 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
+import { newKey } from '#src/contract/client/connection.ts';
+import type { Job, Occurrence, Schedule } from '#src/contract/wire/job.ts';
+import { collect } from '../collect.ts';
+import type { CliContext, CommandGroup } from '../command-group.ts';
+import { examples } from '../examples.ts';
+import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
+import { metadataOption } from '../metadata-option.ts';
+import { cellIdsOf } from '../run/cell-selection.ts';
+import { exitCodeOfOccurrence, followOccurrence } from '../run/follow-occurrence.ts';
+import { Interruption } from '../run/interruption.ts';
+import { LiveLine } from '../run/live-line.ts';
+import { notebookNamed } from '../run/named-notebook.ts';
+import { argumentsOf, parameterOption, refuseUnreached } from '../run/notebook-arguments.ts';
+import { readNotebookFile } from '../run/notebook-file.ts';
+import { pushFile, syncContextOf } from '../run/notebook-sync.ts';
+import { outputDirectory, runScreen } from '../run/run-show.ts';
+import { ServerReturn } from '../run/server-return.ts';
+import { timeoutOption } from '../run/timeout-option.ts';
+import { instantLines, jobText, OCCURRENCE_COLUMNS, reasonLine, scheduleText } from '../show/job.ts';
+import { styleOf } from '../style.ts';
+import { type ListColumn, printJson, printList } from '../terminal.ts';
+
+const COLUMNS: readonly ListColumn<Job>[] = [
+  { title: 'id', of: ({ id }) => id },
+  { title: 'name', of: ({ name }) => name },
+  { title: 'notebook', of: ({ target }) => target.notebookId },
+  { title: 'schedule', of: scheduleText },
+  { title: 'status', of: ({ status }) => status },
+  { title: 'failures', of: ({ failures }) => String(failures) },
+  { title: 'next', of: ({ next }) => next[0] ?? null },
+  { title: 'reason', of: ({ reason }) => reasonLine(reason) },
+];
+
+/** How many occurrences `troupe jobs show` shows. */
+const SHOWN = 5;
+
+interface ScheduleOptions {
+  readonly cron?: string;
+  readonly every?: number;
+  readonly at?: string;
+  readonly timeZone?: string;
+}
+
+interface CreateOptions extends ScheduleOptions {
+  readonly name?: string;
+  readonly cells?: readonly string[];
+  readonly parameter: readonly string[];
+  readonly timeout?: number;
+  readonly retries?: number;
+  readonly catchUp?: 'last' | 'none';
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly paused?: boolean;
+  readonly force?: boolean;
+  readonly preview?: boolean;
+}
+
+/** `troupe jobs`: notebooks that run by a schedule. */
+export const jobs: CommandGroup = (program, context) => {
+  const { terminal, connect, wantsJson } = context;
+  const group = program.command('jobs').description('notebooks that run by a schedule');
+  addCreation(group, context);
+
+  const list = group
+    .command('list')
+    .description('list the jobs, oldest first')
+    .action(async (_, command) => {
+      printList(terminal, await collect(connect(command).jobs.each()), COLUMNS, wantsJson(command));
+    });
+  examples(list, [
+    'troupe jobs list',
+    'troupe jobs list --json | jq -r \'.[] | select(.status == "paused") | .id\'',
+  ]);
+
+  const show = group
+    .command('show')
+    .description('show a job: its next instants, why it is paused or fails, and its last occurrences')
+    .argument('<job>', 'id of the job')
+    .action(async (jobId: string, _, command) => {
+      const client = connect(command);
+      const job = await client.jobs.get(jobId);
+      const { items } = await client.jobs.occurrences(jobId, { order: 'desc', limit: SHOWN });
+      if (wantsJson(command)) printJson(terminal, { ...job, occurrences: items });
+      else terminal.out(jobText(job, items, styleOf(terminal.color), terminal.color));
+    });
+  examples(show, ['troupe jobs show job_01…']);
+
+  const history = group
+    .command('history')
+    .description('list the occurrences of a job, newest first: what ran, failed, or was skipped and why')
+    .argument('<job>', 'id of the job')
+    .addOption(new Option('--limit <count>', 'how many to list').default(20).argParser(countOf))
+    .action(async (jobId: string, { limit }: { limit: number }, command) => {
+      const found: Occurrence[] = [];
+      const page = { order: 'desc', limit: Math.min(limit, 100) } as const;
+      for await (const occurrence of connect(command).jobs.eachOccurrence(jobId, page)) {
+        found.push(occurrence);
+        if (found.length === limit) break;
+      }
+      printList(terminal, found, OCCURRENCE_COLUMNS, wantsJson(command));
+    });
+  examples(history, [
+    'troupe jobs history job_01…',
+    'troupe jobs history job_01… --limit 1000 --json | jq \'.[] | select(.status == "failed")\'',
+    "troupe runs show $(troupe jobs history job_01… --limit 1 --json | jq -r '.[0].runId')",
+  ]);
+
+  const run = group
+    .command('run')
+    .description(
+      'fire a job now, also while it is paused, and wait for its end; the exit code tells how the run ended. Ctrl-C ends the ' +
+        'command, but not the run. If the server stops meanwhile, the command waits up to a minute for it, and the server attempts ' +
+        'the occurrence again.',
+    )
+    .argument('<job>', 'id of the job')
+    .option('--detach', 'print the id of the occurrence, and return while it continues')
+    .option('--output-dir <directory>', 'directory for images (default: troupe-output/<run>)')
+    .action((jobId: string, options: { detach?: boolean; outputDir?: string }, command) =>
+      fire(jobId, options, command, context),
+    );
+  examples(run, ['troupe jobs run job_01…', 'troupe jobs run job_01… --detach']);
+
+  const change = async (
+    jobId: string,
+    members: { readonly paused: boolean; readonly takeOver?: true },
+    command: Command,
+  ) => {
+    const client = connect(command);
+    const { updatedAt: expectedUpdatedAt } = await client.jobs.get(jobId);
+    const job = await client.jobs.update(jobId, { expectedUpdatedAt, ...members });
+    if (wantsJson(command)) printJson(terminal, job);
+    else if (members.paused) terminal.out(`${jobId} is paused.\n`);
+    else terminal.out(`${jobId} is ${job.status}.\n${instantLines(job.next, job.timeZone)}`);
+  };
+  const pausing = group
+    .command('pause')
+    .description('pause a job: it fires only when a person fires it. An occurrence in progress is finished')
+    .argument('<job>', 'id of the job')
+    .action((jobId: string, _, command) => change(jobId, { paused: true }, command));
+  examples(pausing, ['troupe jobs pause job_01…']);
+
+  const resume = group
+    .command('resume')
+    .description('resume a job, beginning with its next instant after now')
+    .argument('<job>', 'id of the job')
+    .option(
+      '--take-over',
+      'make you the owner of the job, which then works with your rights; for owners of the workspace',
+    )
+    .action((jobId: string, { takeOver }: { takeOver?: boolean }, command) =>
+      change(jobId, { paused: false, ...(takeOver === true ? { takeOver } : {}) }, command),
+    );
+  examples(resume, ['troupe jobs resume job_01…', 'troupe jobs resume job_01… --take-over']);
+
+  const deleting = group
+    .command('delete')
+    .description(
+      'delete jobs with their history; their runs stay. Refused while an occurrence is in progress',
+    )
+    .argument('<job...>', 'ids of the jobs')
+    .action(async (ids: readonly string[], _, command) => {
+      const client = connect(command);
+      for (const id of ids) {
+        await client.jobs.delete(id);
+        if (!wantsJson(command)) terminal.out(`${id} is deleted.\n`);
+      }
+      if (wantsJson(command))
+        printJson(
+          terminal,
+          ids.map((id) => ({ id, deleted: true })),
+        );
+    });
+  examples(deleting, ['troupe jobs delete job_01…']);
+};
+
+function addCreation(group: Command, context: CliContext): void {
+  const { terminal, passedOn, connect, wantsJson } = context;
+  const create = group
+    .command('create')
+    .description(
+      'create a job, print its id, and show its next five instants. The job runs the notebook as it is at each instant, on a copy of ' +
+        'its own, with your rights. A file is first pushed to its notebook; if the notebook has changes that the file does not have, ' +
+        'no job is made.',
+    )
+    .argument('<notebook>', 'title or id of the notebook, or its file (.py, .ipynb, .md)')
+    .argument('[arguments...]', 'after --: arguments of the notebook, as marimo passes them on')
+    .option(
+      '--cron <expression>',
+      "minute, hour, day of the month, month, day of the week, such as '0 7 * * MON'; or @hourly, @daily, @weekly, @monthly, @yearly",
+    )
+    .addOption(new Option('--every <interval>', 'an interval: 90s, 15m, 6h, 7d').argParser(intervalOf))
+    .option('--at <time>', 'one instant (RFC 3339), such as 2027-01-01T07:00:00+01:00')
+    .option(
+      '--time-zone <zone>',
+      'time zone of --cron, such as Europe/Berlin (default: the zone of this machine)',
+    )
+    .option('--name <text>', 'a name for people')
+    .option('--cells <list>', 'run only these cells: ids or names, separated by commas', splitList)
+    .addOption(parameterOption())
+    .addOption(timeoutOption())
+    .addOption(
+      new Option(
+        '--retries <count>',
+        'how often an occurrence is repeated whose end was not the fault of the notebook (default: 2)',
+      ).argParser(retriesOf),
+    )
+    .addOption(
+      new Option(
+        '--catch-up <how>',
+        'what fires after a stop of the server: the last missed instant, or none (default: last)',
+      ).choices(['last', 'none']),
+    )
+    .addOption(metadataOption('job and its runs'))
+    .option('--paused', 'create the job paused')
+    .option('--force', 'replace the notebook of the file even if it has changes that the file does not have')
+    .option('--preview', 'show the next five instants, and create nothing')
+    .action(async (name: string, _arguments: readonly string[], options: CreateOptions, command: Command) => {
+      const client = connect(command);
+      const schedule = scheduleOf(options);
+      const timeZone = options.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+      // A wrong schedule is refused before a file is pushed.
+      const { next } = await client.jobs.preview(schedule, timeZone);
+      if (options.preview === true) {
+        if (wantsJson(command)) printJson(terminal, { next });
+        else terminal.out(instantLines(next, timeZone));
+        return;
+      }
+      const notebookId = await notebookOf(client, name, options, context, command);
+      const { cells: asked, parameter, timeout, retries, catchUp, metadata, paused } = options;
+      const needsCells = asked !== undefined || parameter.length > 0;
+      const notebook = needsCells ? await client.notebooks.get(notebookId) : undefined;
+      refuseUnreached(parameter, notebook?.serialization.cells.map(({ code }) => code) ?? []);
+      const cells = asked && notebook && cellIdsOf(notebook, asked);
+      const job = await client.jobs.create({
+        target: { notebookId, ...(cells === undefined ? {} : { cells: [...cells] }) },
+        schedule,
+        timeZone,
+        arguments: [...(argumentsOf(parameter, passedOn) ?? [])],
+        ...(options.name === undefined ? {} : { name: options.name }),
+        ...(timeout === undefined ? {} : { timeoutS: timeout }),
+        ...(retries === undefined ? {} : { retries }),
+        ...(catchUp === undefined ? {} : { catchUp }),
+        ...(metadata === undefined ? {} : { metadata }),
+        ...(paused === true ? { paused } : {}),
+      });
+      if (wantsJson(command)) return printJson(terminal, job);
+      terminal.out(`${job.id}\n`);
+      terminal.err(paused === true ? 'paused\n' : instantLines(job.next, timeZone));
+    });
+  examples(create, [
+    "troupe jobs create report.py --cron '0 7 * * MON' --time-zone Europe/Berlin",
+    "troupe jobs create 'Sales of a month' --cron @monthly -p region=eu --name 'Monthly sales'",
+    'troupe jobs create nb_01… --every 15m --timeout 600',
+    'troupe jobs create nb_01… --at 2027-01-01T07:00:00+01:00',
+    "troupe jobs create report.py --cron '0 7 * * MON' --preview",
+  ]);
+}
+
+/** Returns the id of the notebook that an id, a title or a file names. A file that exists is pushed. */
+async function notebookOf(
+  client: Client,
+  name: string,
+  { force }: CreateOptions,
+  context: CliContext,
+  command: Command,
+): Promise<string> {
+  const isFile = !/^nb_\w+$/.test(name) && existsSync(resolve(context.cwd, name));
+  if (!isFile) return notebookNamed(client, name, context, command);
+  const file = readNotebookFile(name, context.cwd);
+  const { notebook, outcome } = await pushFile(syncContextOf(context, command), name, file, {
+    force: force === true,
+  });
+  if (!context.wantsJson(command)) context.terminal.err(`${HOW[outcome]} ${name} as ${notebook.id}\n`);
+  return notebook.id;
+}
+
+const HOW = { created: 'imported', updated: 'updated', same: 'found' } as const;
+
+/** Fires a job, and waits for the end of the occurrence unless the command is detached. */
+async function fire(
+  jobId: string,
+  { detach, outputDir }: { readonly detach?: boolean; readonly outputDir?: string },
+  command: Command,
+  { terminal, input, cwd, connect, wantsJson }: CliContext,
+): Promise<void> {
+  const client = connect(command);
+  const json = wantsJson(command);
+  using interruption = new Interruption(input);
+  let activity = 'firing the job';
+  using line = new LiveLine(terminal, () => activity);
+  const say = (text: string) => {
+    activity = text;
+    if (!json) line.terminal.err(`${text}\n`);
+  };
+  const signal = interruption.stop;
+  const server = new ServerReturn({ say: (text) => json || line.terminal.err(`${text}\n`) });
+  const idempotencyKey = newKey(); // a repetition after a lost answer must not fire the job again
+  const fired = await server.attempt(() => client.jobs.run(jobId, { idempotencyKey, signal }), signal);
+  if (detach === true) {
+    if (json) printJson(line.terminal, fired);
+    else line.terminal.out(`${fired.id}\n`);
+    return;
+  }
+  const occurrence = await followOccurrence({ client, occurrence: fired, say, server, signal });
+  const { runId, status, reason } = occurrence;
+  const ended = runId === null ? undefined : await client.runs.get(runId, { signal });
+  if (json) printJson(line.terminal, { occurrence, run: ended ?? null });
+  else if (ended === undefined) terminal.err(`${status}: ${reason?.message ?? 'the reason is unknown'}\n`);
+  else {
+    const directory = outputDirectory(cwd, outputDir, ended.id);
+    const { screen } = runScreen({
+      terminal: line.terminal,
+      client,
+      cwd,
+      directory,
+      runId: () => ended.id,
+      sessionId: () => ended.sessionId,
+    });
+    // The copy that has run is gone. Its cells have the ids of the notebook.
+    const { target } = await client.jobs.get(jobId, { signal });
+    const notebook = await unlessRefused(client.notebooks.get(target.notebookId, { signal }));
+    if (notebook !== undefined) screen.nameCells(notebook);
+    await screen.finish(ended);
+  }
+  const exitCode = exitCodeOfOccurrence(occurrence);
+  if (exitCode !== EXIT.ok) throw new CommandEnd(exitCode);
+}
+
+/** Resolves with the result; undefined when the server refuses the request. */
+async function unlessRefused<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof ApiError) return undefined;
+    throw error;
+  }
+}
+
+/** Returns the schedule of the options. Throws `CommandFailure` unless there is exactly one. */
+function scheduleOf({ cron, every, at }: ScheduleOptions): Schedule {
+  const [schedule, another] = [
+    ...(cron === undefined ? [] : [{ cron }]),
+    ...(every === undefined ? [] : [{ everyS: every }]),
+    ...(at === undefined ? [] : [{ at }]),
+  ];
+  if (schedule === undefined || another !== undefined)
+    throw new CommandFailure('Give exactly one of --cron, --every and --at.', EXIT.usage);
+  return schedule;
+}
+
+const UNIT_S: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+/** Returns the seconds of an interval such as `15m`. The server knows the longest one. */
+function intervalOf(text: string): number {
+  const [, count, unit = 's'] = /^([1-9]\d{0,7})([smhd])?$/.exec(text) ?? [];
+  if (count === undefined)
+    throw new InvalidArgumentError('It must be an interval such as 90s, 15m, 6h or 7d.');
+  return Number(count) * (UNIT_S[unit] ?? 1);
+}
+
+function retriesOf(text: string): number {
+  if (/^\d{1,2}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number.');
+}
+
+function countOf(text: string): number {
+  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number of at least 1.');
+}
+
+function splitList(text: string, before: readonly string[] = []): string[] {
+  const words = text.split(',').map((word) => word.trim());
+  return [...before, ...words.filter((word) => word !== '')];
+}
