@@ -8,6 +8,7 @@ import { isIdOf, type JobId, type WorkspaceId } from '#src/base/ids.ts';
 import { shownMetadata } from '#src/base/metadata-filter.ts';
 import { isSameInstant, timestamp, timestampAfter } from '#src/base/time/clock.ts';
 import type { Job, JobChange, NewJob, Occurrence } from '#src/contract/wire/job.ts';
+import type { JobFilters } from '#src/contract/wire/lists.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';
 import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/lists/listing.ts';
@@ -108,15 +109,19 @@ export class Jobs {
   }
 
   /** Resolves with a page of jobs, in the order of their creation. Rejects with `invalid_cursor`. */
-  async list(workspaceId: WorkspaceId, page: PageRequest): Promise<Listing<Job>> {
+  async list(workspaceId: WorkspaceId, page: PageRequest & JobFilters): Promise<Listing<Job>> {
     checkCursor(page.after, (text) => isIdOf('job', text));
     return slicedListing(this.#context.store, {
       page,
       workspaceId,
       entriesAfter: (after) =>
         this.#context.store.list(jobRecords, workspaceId, [], pageOf({ ...page, after })),
-      itemOf: (record: JobRecord, id) =>
-        this.#shown(workspaceId, id, { record, definition: definitionIn(record) }),
+      itemOf: (record: JobRecord, id) => {
+        const definition = definitionIn(record);
+        if (page.notebookId !== undefined && page.notebookId !== definition.target.notebookId)
+          return undefined;
+        return this.#shown(workspaceId, id, { record, definition });
+      },
     });
   }
 
@@ -210,6 +215,16 @@ export class Jobs {
     return ids.length < MAX_REMOVED;
   }
 
+  /** Returns the last occurrence that is over; null before the first. At most the newest occurrences are still in progress. */
+  #lastOccurrence(workspaceId: WorkspaceId, jobId: string): Occurrence | null {
+    const newest = pageOf({ order: 'desc' });
+    for (const { value } of this.#context.store.list(occurrenceRecords, workspaceId, [jobId], newest)) {
+      const occurrence = occurrenceIn(value);
+      if (occurrence.finishedAt !== null) return occurrence;
+    }
+    return null;
+  }
+
   #shown(workspaceId: WorkspaceId, id: string, stored: StoredJob): Job {
     const { record, definition } = stored;
     const snapshot = this.#states.actors.peek({ workspaceId, id })?.snapshot;
@@ -227,6 +242,7 @@ export class Jobs {
       reason,
       failures,
       currentOccurrenceId: occurrence?.id ?? null,
+      lastOccurrence: this.#lastOccurrence(workspaceId, id),
       next,
       ownerId: record.ownerId,
       createdAt: record.createdAt,

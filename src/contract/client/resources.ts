@@ -7,7 +7,7 @@ import type {
   NewWorkspaceLimits,
 } from '../wire/identity.ts';
 import type { JobChange, NewJob, Schedule } from '../wire/job.ts';
-import type { EnvironmentFilters } from '../wire/lists.ts';
+import type { EnvironmentFilters, JobFilters } from '../wire/lists.ts';
 import {
   type Connection,
   type PostOptions,
@@ -45,7 +45,7 @@ export function resourcesOfPrograms(connection: Connection) {
     },
     /** Jobs, which run notebooks at the instants of a schedule. */
     jobs: {
-      ...pagesOf(connection, 'listJobs'),
+      ...pagesOf<'listJobs', OrderedPageOptions & JobFilters>(connection, 'listJobs'),
       create: (job: NewJob, options: PostOptions = {}) =>
         connection.json(operation('createJob', { body: job, ...options })),
       /** Resolves with the next instants of a schedule. */

@@ -168,54 +168,6 @@ const JobStatusSchema = oneOf(['waiting', 'due', 'running', 'backing-off', 'paus
     'attempted again after a pause. `paused`. `ended`: the schedule has no further instant.',
 });
 
-export const JobSchema = Type.Object(
-  {
-    id: Type.String(),
-    target: TargetSchema,
-    ...members,
-    metadata: ShownMetadata,
-    paused: Type.Boolean(),
-    status: JobStatusSchema,
-    reason: nullable(JobReasonSchema),
-    failures: Type.Integer({
-      description:
-        'How many occurrences in a row have failed. After five the job pauses itself, with the `reason`.',
-    }),
-    currentOccurrenceId: nullable(Type.String()),
-    next: Type.Array(Timestamp, { description: 'The next five instants; none while the job is paused.' }),
-    ownerId: Type.String({ description: 'The user with whose rights the job works.' }),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
-  },
-  {
-    $id: 'Job',
-    ...closed,
-    examples: [
-      {
-        id: 'job_01k6gq0000aaaaaaaaaaaaaaaa',
-        name: 'Sales of the week',
-        target: { notebookId: 'nb_01k6gq0000aaaaaaaaaaaaaaaa' },
-        schedule: { cron: '0 7 * * MON' },
-        timeZone: 'Europe/Berlin',
-        arguments: ['--month=3'],
-        timeoutS: null,
-        catchUp: 'last',
-        retries: 2,
-        paused: false,
-        status: 'waiting',
-        reason: null,
-        failures: 0,
-        currentOccurrenceId: null,
-        next: ['2027-01-04T06:00:00.000Z'],
-        ownerId: 'ada',
-        createdAt: '2027-01-01T06:00:00.000Z',
-        updatedAt: '2027-01-01T06:00:00.000Z',
-      },
-    ],
-  },
-);
-export type Job = Wire<typeof JobSchema>;
-
 export const OccurrenceSchema = Type.Object(
   {
     id: Type.String(),
@@ -243,6 +195,56 @@ export const OccurrenceSchema = Type.Object(
   { $id: 'JobOccurrence', ...closed },
 );
 export type Occurrence = Wire<typeof OccurrenceSchema>;
+
+export const JobSchema = Type.Object(
+  {
+    id: Type.String(),
+    target: TargetSchema,
+    ...members,
+    metadata: ShownMetadata,
+    paused: Type.Boolean(),
+    status: JobStatusSchema,
+    reason: nullable(JobReasonSchema),
+    failures: Type.Integer({
+      description:
+        'How many occurrences in a row have failed. After five the job pauses itself, with the `reason`.',
+    }),
+    currentOccurrenceId: nullable(Type.String()),
+    lastOccurrence: nullable(OccurrenceSchema),
+    next: Type.Array(Timestamp, { description: 'The next five instants; none while the job is paused.' }),
+    ownerId: Type.String({ description: 'The user with whose rights the job works.' }),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  {
+    $id: 'Job',
+    ...closed,
+    examples: [
+      {
+        id: 'job_01k6gq0000aaaaaaaaaaaaaaaa',
+        name: 'Sales of the week',
+        target: { notebookId: 'nb_01k6gq0000aaaaaaaaaaaaaaaa' },
+        schedule: { cron: '0 7 * * MON' },
+        timeZone: 'Europe/Berlin',
+        arguments: ['--month=3'],
+        timeoutS: null,
+        catchUp: 'last',
+        retries: 2,
+        paused: false,
+        status: 'waiting',
+        reason: null,
+        failures: 0,
+        currentOccurrenceId: null,
+        lastOccurrence: null,
+        next: ['2027-01-04T06:00:00.000Z'],
+        ownerId: 'ada',
+        createdAt: '2027-01-01T06:00:00.000Z',
+        updatedAt: '2027-01-01T06:00:00.000Z',
+      },
+    ],
+  },
+);
+export type Job = Wire<typeof JobSchema>;
 
 export const SchedulePreviewSchema = Type.Object(
   { schedule: members.schedule, timeZone: optionalMembers.timeZone },

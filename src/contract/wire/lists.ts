@@ -54,6 +54,12 @@ type Filters<Query extends TSchema> = {
 /** The query of a list that can begin with the newest item. */
 export const OrderedPageQuery = Type.Object(page, closed);
 
+export const JobListQuery = Type.Object(
+  { ...page, notebookId: identifier('Only jobs that run this notebook.') },
+  closed,
+);
+export type JobFilters = Filters<typeof JobListQuery>;
+
 export const NotebookListQuery = Type.Object(
   { ...page, ...creationTimes, title, metadata: MetadataFilter },
   closed,

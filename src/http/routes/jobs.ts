@@ -40,6 +40,8 @@ export function jobRoutes(jobs: Jobs): readonly Route[] {
     defineRoute({
       ...OPERATIONS.listJobs,
       summary: 'List jobs, by the time at which they were created',
+      description:
+        '`lastOccurrence` is the last occurrence that has ended or was skipped; null before the first.',
       tags,
       access: { action: 'job.read' },
       readsStoreOnly: true,

@@ -36,6 +36,38 @@ test('a fired job runs the notebook as it is, keeps the run, and leaves nothing 
   await jobs.delete(job.id);
 });
 
+test('a job shows its last occurrence that is over, also while a later one is in progress', async () => {
+  const notebookId = await notebookOf('import os, time', 'time.sleep(600) if os.path.exists("wait") else 1');
+  const job = await jobs.create({ target: { notebookId }, schedule: YEARLY });
+  assert.equal(job.lastOccurrence, null);
+  const first = await ended(job.id, (await jobs.run(job.id)).id);
+  assert.deepEqual((await jobs.get(job.id)).lastOccurrence, first);
+  await server.client.files.put('wait', Buffer.from(''));
+  const second = await jobs.run(job.id);
+  const running = await eventually('the second run has begun', async () =>
+    (await occurrencesOf(job.id)).find(({ status }) => status === 'running'),
+  );
+  const { currentOccurrenceId, lastOccurrence } = await jobs.get(job.id);
+  assert.deepEqual([currentOccurrenceId, lastOccurrence], [second.id, first]);
+  await runs.cancel(running.runId ?? '');
+  const cancelled = await ended(job.id, second.id);
+  assert.deepEqual((await jobs.list({ notebookId })).items[0]?.lastOccurrence, cancelled);
+  await server.client.files.delete('wait');
+  await jobs.delete(job.id);
+});
+
+test('the list of jobs has only the jobs of one notebook if the query names it', async () => {
+  const [one, other] = [await notebookOf('1'), await notebookOf('2')];
+  const made = [];
+  for (const notebookId of [one, other, one])
+    made.push((await jobs.create({ target: { notebookId }, schedule: YEARLY })).id);
+  const idsOf = async (notebookId: string) => (await jobs.list({ notebookId })).items.map(({ id }) => id);
+  assert.deepEqual(await idsOf(one), [made[0], made[2]]);
+  assert.deepEqual(await idsOf(other), [made[1]]);
+  assert.deepEqual(await idsOf('nb_01j0000000000000000000'), []);
+  for (const id of made) await jobs.delete(id);
+});
+
 test('a schedule fires a job at each of its instants, and each instant has one occurrence', async () => {
   const job = await jobs.create({ target: { notebookId: await notebookOf('1') }, schedule: { everyS: 1 } });
   await eventually('three instants have passed', async () => (await occurrencesOf(job.id)).length >= 3);

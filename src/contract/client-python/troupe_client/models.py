@@ -3457,69 +3457,6 @@ class ImportedNotebook(Struct):
     ) = UNSET
 
 
-class Job(Struct):
-    id: str
-    target: JobTargetOutput
-    name: str | None
-    schedule: ScheduleOutput
-    time_zone: Annotated[str, Meta(description='The name of a time zone, such as `Europe/Berlin`. It applies to `cron`.')] = field(
-        name='timeZone'
-    )
-    arguments: Annotated[
-        list[str],
-        Meta(
-            description='Command-line arguments, as after `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in `mo.cli_args()`. The list is also `sys.argv[1:]`.'
-        ),
-    ]
-    timeout_s: int | None = field(name='timeoutS')
-    catch_up: Annotated[Literal['last', 'none'], Meta(description='What happens with instants that passed while the server was not running. `last`, the default: the last of them fires, and the earlier ones are skipped. `none`: instants that are more than a minute late are skipped.')] = field(
-        name='catchUp'
-    )
-    retries: Annotated[
-        int,
-        Meta(
-            description='How often an occurrence is attempted again after an end that is not the fault of the notebook, such as a lost kernel or a limit of sessions. The first pause is 30 seconds, and each further pause is twice as long. The default is 2.'
-        ),
-    ]
-    paused: bool
-    status: Annotated[
-        Literal['waiting', 'due', 'running', 'backing-off', 'paused', 'ended'],
-        Meta(
-            description='`waiting` for its next instant. `due`: an occurrence has begun, and its run has not. `running`. `backing-off`: the occurrence is attempted again after a pause. `paused`. `ended`: the schedule has no further instant.'
-        ),
-    ]
-    reason: JobReason | None
-    failures: Annotated[
-        int,
-        Meta(
-            description='How many occurrences in a row have failed. After five the job pauses itself, with the `reason`.'
-        ),
-    ]
-    current_occurrence_id: str | None = field(name='currentOccurrenceId')
-    next: Annotated[
-        list[str],
-        Meta(description='The next five instants; none while the job is paused.'),
-    ]
-    owner_id: Annotated[str, Meta(description='The user with whose rights the job works.')] = field(
-        name='ownerId'
-    )
-    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
-        name='createdAt'
-    )
-    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
-        name='updatedAt'
-    )
-    metadata: (
-        Annotated[
-            dict[str, str],
-            Meta(
-                description='The pairs of texts that were attached to the resource. Absent when there are none.'
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-
-
 class JobChange(Struct):
     expected_updated_at: Annotated[str, Meta(description='The `updatedAt` of your last read of the job. When the job has changed since: 409 `stale_update`.')] = field(
         name='expectedUpdatedAt'
@@ -3622,19 +3559,6 @@ class JobOccurrence(Struct):
 
 class JobOccurrencePage(Struct):
     items: list[JobOccurrence]
-    next_cursor: (
-        Annotated[
-            str,
-            Meta(
-                description='The `after` of the next page; null when there are no more items.'
-            ),
-        ]
-        | None
-    ) = field(name='nextCursor')
-
-
-class JobPage(Struct):
-    items: list[Job]
     next_cursor: (
         Annotated[
             str,
@@ -4434,6 +4358,83 @@ class CodeResult(Struct):
 
 class ConnectionTestRequest(Struct):
     connection: DatasourceConnection
+
+
+class Job(Struct):
+    id: str
+    target: JobTargetOutput
+    name: str | None
+    schedule: ScheduleOutput
+    time_zone: Annotated[str, Meta(description='The name of a time zone, such as `Europe/Berlin`. It applies to `cron`.')] = field(
+        name='timeZone'
+    )
+    arguments: Annotated[
+        list[str],
+        Meta(
+            description='Command-line arguments, as after `--` in `marimo run notebook.py --`: `["--month=3"]` is `{"month": 3}` in `mo.cli_args()`. The list is also `sys.argv[1:]`.'
+        ),
+    ]
+    timeout_s: int | None = field(name='timeoutS')
+    catch_up: Annotated[Literal['last', 'none'], Meta(description='What happens with instants that passed while the server was not running. `last`, the default: the last of them fires, and the earlier ones are skipped. `none`: instants that are more than a minute late are skipped.')] = field(
+        name='catchUp'
+    )
+    retries: Annotated[
+        int,
+        Meta(
+            description='How often an occurrence is attempted again after an end that is not the fault of the notebook, such as a lost kernel or a limit of sessions. The first pause is 30 seconds, and each further pause is twice as long. The default is 2.'
+        ),
+    ]
+    paused: bool
+    status: Annotated[
+        Literal['waiting', 'due', 'running', 'backing-off', 'paused', 'ended'],
+        Meta(
+            description='`waiting` for its next instant. `due`: an occurrence has begun, and its run has not. `running`. `backing-off`: the occurrence is attempted again after a pause. `paused`. `ended`: the schedule has no further instant.'
+        ),
+    ]
+    reason: JobReason | None
+    failures: Annotated[
+        int,
+        Meta(
+            description='How many occurrences in a row have failed. After five the job pauses itself, with the `reason`.'
+        ),
+    ]
+    current_occurrence_id: str | None = field(name='currentOccurrenceId')
+    last_occurrence: JobOccurrence | None = field(name='lastOccurrence')
+    next: Annotated[
+        list[str],
+        Meta(description='The next five instants; none while the job is paused.'),
+    ]
+    owner_id: Annotated[str, Meta(description='The user with whose rights the job works.')] = field(
+        name='ownerId'
+    )
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='The pairs of texts that were attached to the resource. Absent when there are none.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class JobPage(Struct):
+    items: list[Job]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
 
 
 class Output(Struct):

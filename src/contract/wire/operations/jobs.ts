@@ -6,14 +6,14 @@ import {
   ScheduleInstantsSchema,
   SchedulePreviewSchema,
 } from '../job.ts';
-import { OrderedPageQuery } from '../lists.ts';
+import { JobListQuery, OrderedPageQuery } from '../lists.ts';
 import { EmptyBodySchema, pageSchema } from '../shape.ts';
 import { declareOperations } from './operation.ts';
 
 /** Jobs and their occurrences. */
 export const JOB_OPERATIONS = declareOperations({
   listJobs: {
-    query: OrderedPageQuery,
+    query: JobListQuery,
     responses: { 200: { description: 'A page of jobs.', schema: pageSchema('JobPage', JobSchema) } },
   },
   createJob: {
