@@ -17,7 +17,7 @@ import {
   type WriteOptions,
 } from './connection.ts';
 import { callOf, operation, pagesOf, taggedCallOf } from './operation.ts';
-import type { PageOptions } from './paging.ts';
+import type { OrderedPageOptions, PageOptions } from './paging.ts';
 
 /** Returns the resources that programs need to work in a workspace. */
 export function resourcesOfPrograms(connection: Connection) {
