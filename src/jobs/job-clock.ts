@@ -61,6 +61,20 @@ export class JobClock implements Disposable {
     return this.#timer === undefined ? 0 : 1;
   }
 
+  /**
+   * Returns how long the earliest job that needs attention has waited for it, in milliseconds; 0 when no job waits. A job that
+   * could not be attended to waits until the next start.
+   */
+  overdueMs(nowMs: number): number {
+    let firstMs = nowMs;
+    for (const ms of this.#next.values()) if (ms < firstMs) firstMs = ms;
+    for (const place of this.#failed) {
+      const { workspaceId, jobId } = jobAt(place);
+      if (this.#states.placeOf(workspaceId, jobId) === place) firstMs = Math.min(firstMs, timeOfText(place));
+    }
+    return nowMs - firstMs;
+  }
+
   /** Looks for the first job of each slot, also for jobs that are overdue. Call it when slots have come to this worker. */
   look(): void {
     this.#context.store.refreshShared();

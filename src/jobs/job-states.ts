@@ -14,15 +14,19 @@ import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import {
   type JobBook,
+  type JobCondition,
   type JobRecord,
   jobBooks,
+  jobConditions,
   jobPlaceOf,
   jobPlaces,
   jobRecords,
+  jobText,
   occurrenceRecords,
   slotText,
 } from '#storage/records/jobs.ts';
 import type { Transaction } from '#storage/transaction.ts';
+import { JobTally } from './job-tally.ts';
 import type { Timetable } from './schedule.ts';
 
 /** The members of a job that its owner sets. */
@@ -49,13 +53,16 @@ const NEW_BOOK: JobBook = { place: null, occurrences: 0 };
 
 export class JobStates {
   readonly actors: ActorKind<typeof jobMachine>;
-  readonly #context: Pick<PlaneContext, 'store'>;
+  /** The jobs of this worker that are failing or paused. */
+  readonly tally: JobTally;
+  readonly #context: Pick<PlaneContext, 'store' | 'metrics'>;
   readonly #occurrenceListeners: OccurrenceListener[] = [];
   readonly #pauseListeners: PauseListener[] = [];
   #onPlace: (slot: number, ms: number) => void = () => undefined;
 
-  constructor(context: Pick<PlaneContext, 'store' | 'runtime'>) {
+  constructor(context: Pick<PlaneContext, 'store' | 'runtime' | 'metrics' | 'cluster'>) {
     this.#context = context;
+    this.tally = new JobTally(context);
     this.actors = context.runtime.define({
       kind: 'job',
       machine: jobMachine,
@@ -122,17 +129,27 @@ export class JobStates {
     return isTaken;
   }
 
-  /** Puts the job into the index by time, at the place that follows from its state. */
+  /** Puts the job into the indexes by time and by condition, where its state belongs. */
   place(tx: Transaction, { workspaceId, id }: ActorId): void {
     const context = this.#contextOf({ workspaceId, id });
     const ms = context === undefined ? null : attentionMs(context);
     const book = tx.get(jobBooks, workspaceId, id) ?? NEW_BOOK;
     const place = ms === null ? null : jobPlaceOf(ms, workspaceId, id);
-    if (context === undefined || place === book.place) return;
+    if (context === undefined) return;
+    const condition = conditionOf(context);
+    if (place === book.place && condition === book.condition) return;
     const slot = slotOf(workspaceId, context.homeId);
+    const { condition: _, ...rest } = book;
+    tx.put(jobBooks, { ...rest, place, ...(condition && { condition }) }, workspaceId, id);
+    if (condition !== book.condition) {
+      const entry = [SYSTEM, slotText(slot), jobText(workspaceId, id)] as const;
+      if (condition === undefined) tx.remove(jobConditions, ...entry);
+      else tx.mark(jobConditions, ...entry);
+      this.tally.note({ workspaceId, id }, context.homeId, condition);
+    }
+    if (place === book.place) return;
     if (book.place !== null) tx.remove(jobPlaces, SYSTEM, slotText(slot), book.place);
     if (place !== null) tx.mark(jobPlaces, SYSTEM, slotText(slot), place);
-    tx.put(jobBooks, { ...book, place }, workspaceId, id);
     if (ms !== null) this.#onPlace(slot, ms);
   }
 
@@ -147,6 +164,7 @@ export class JobStates {
     const book = tx.get(jobBooks, workspaceId, id) ?? NEW_BOOK;
     for (const occurrence of added) {
       this.#put(tx, workspaceId, occurrence);
+      this.#count(occurrence);
       if (occurrence.finishedAt !== null) this.#announce(tx, { workspaceId, id }, occurrence);
     }
     const occurrences = book.occurrences + added.length;
@@ -168,8 +186,9 @@ export class JobStates {
       const before = occurrenceIn(bytes);
       const occurrence = { ...before, ...change };
       this.#put(tx, workspaceId, occurrence);
-      if (before.finishedAt === null && occurrence.finishedAt !== null)
-        this.#announce(tx, { workspaceId, id }, occurrence);
+      if (before.finishedAt !== null || occurrence.finishedAt === null) return;
+      this.#context.metrics.jobEnds.of(occurrence.status).add();
+      this.#announce(tx, { workspaceId, id }, occurrence);
     });
   }
 
@@ -181,6 +200,18 @@ export class JobStates {
     return this.actors.peek(job)?.snapshot.context;
   }
 
+  /** Counts a new occurrence for the metrics. */
+  #count({ status, reason, trigger, dueAt }: Occurrence): void {
+    const { jobSkips, jobFirings, jobLateness } = this.#context.metrics;
+    if (status === 'skipped') {
+      jobSkips.of(reason?.code ?? 'unknown').add();
+      return;
+    }
+    jobFirings.of(trigger).add();
+    // The clock may have been set back since the instant came.
+    if (trigger === 'schedule') jobLateness.of().observe(Math.max(0, Date.now() - Date.parse(dueAt)) / 1000);
+  }
+
   #put(tx: Transaction, workspaceId: string, occurrence: Occurrence): void {
     const bytes = Buffer.from(JSON.stringify(occurrence));
     tx.put(occurrenceRecords, bytes, workspaceId, occurrence.jobId, occurrence.id);
@@ -190,11 +221,20 @@ export class JobStates {
   erase(tx: Transaction, job: ActorId, homeId: string): void {
     const { workspaceId, id } = job;
     const book = tx.get(jobBooks, workspaceId, id);
-    if (book?.place != null) tx.remove(jobPlaces, SYSTEM, slotText(slotOf(workspaceId, homeId)), book.place);
+    const slot = slotText(slotOf(workspaceId, homeId));
+    if (book?.place != null) tx.remove(jobPlaces, SYSTEM, slot, book.place);
+    if (book?.condition !== undefined) tx.remove(jobConditions, SYSTEM, slot, jobText(workspaceId, id));
+    this.tally.note(job, homeId, undefined);
     tx.remove(jobBooks, workspaceId, id);
     tx.remove(jobRecords, workspaceId, id);
     this.actors.erase(tx, job);
   }
+}
+
+/** Returns the condition of a job; undefined for a job that fires and succeeds. */
+function conditionOf({ isPaused, reason, failures }: JobContext): JobCondition | undefined {
+  if (isPaused) return reason === null ? 'paused' : 'paused_by_itself';
+  return failures > 0 ? 'failing' : undefined;
 }
 
 /** Returns the members that the owner of a job has set. */

@@ -27,7 +27,13 @@ export interface JobBook {
   readonly place: string | null;
   /** How many occurrences are stored. */
   readonly occurrences: number;
+  /** Absent while the job neither fails nor is paused. */
+  readonly condition?: JobCondition;
 }
+
+/** A job is failing from a failed occurrence until one succeeds, or until it is paused by a person or by itself. */
+export type JobCondition = 'failing' | 'paused' | 'paused_by_itself';
+
 export const jobBooks = defineRecord<JobBook>('job-book', 1);
 
 /**
@@ -35,6 +41,12 @@ export const jobBooks = defineRecord<JobBook>('job-book', 1);
  * Key: `SYSTEM`, slot (`slotText`), place: the time (fixed width), the workspace's id and the job's id.
  */
 export const jobPlaces = defineMark('job-place');
+
+/**
+ * Index of the jobs that have a condition, in each slot of homes. So a worker that starts counts them without reading the others.
+ * Key: `SYSTEM`, slot (`slotText`), the workspace's id and the job's id in one text.
+ */
+export const jobConditions = defineMark('job-condition');
 
 /** An occurrence of a job, as JSON in the form in which it is served. Key: workspace id, job id, occurrence id. */
 export const occurrenceRecords = defineRecord<Uint8Array>('job-occurrence', 1);
@@ -67,7 +79,17 @@ export function jobPlaceOf(ms: number, workspaceId: string, jobId: string): stri
 
 /** Returns the workspace and the job of a place in `jobPlaces`. */
 export function jobAt(place: string): { readonly workspaceId: string; readonly jobId: string } {
-  const [, workspaceId = '', jobId = ''] = place.split(SEPARATOR);
+  return jobIn(place.slice(place.indexOf(SEPARATOR) + 1));
+}
+
+/** Returns the text of a job in `jobConditions`. */
+export function jobText(workspaceId: string, jobId: string): string {
+  return [workspaceId, jobId].join(SEPARATOR);
+}
+
+/** Returns the workspace and the job of a text of `jobText`. */
+export function jobIn(text: string): { readonly workspaceId: string; readonly jobId: string } {
+  const [workspaceId = '', jobId = ''] = text.split(SEPARATOR);
   return { workspaceId, jobId };
 }
 

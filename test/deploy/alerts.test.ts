@@ -138,6 +138,23 @@ test('Prometheus accepts the rules and the metrics, and alerts when a disk is fu
   assert.deepEqual(firingAlerts(t, ['up 0']), ['TroupeDown']);
 });
 
+test('jobs that fire late, fail or have paused themselves fire an alert each, and jobs that a person has paused none', {
+  skip,
+}, async (t) => {
+  const server = await startChildServer(t, { TROUPE_WORKERS: '2' });
+  const series = await seriesOf(server);
+  const alertsWith = (metric: RegExp, value: number) => {
+    const changed = series.map((line) => (metric.test(line) ? line.replace(/ 0$/, ` ${value}`) : line));
+    assert.notDeepEqual(changed, series, String(metric));
+    return firingAlerts(t, changed);
+  };
+  assert.deepEqual(alertsWith(/^troupe_jobs_overdue_seconds/, 60), []);
+  assert.deepEqual(alertsWith(/^troupe_jobs_overdue_seconds/, 61), ['TroupeJobsLate']);
+  assert.deepEqual(alertsWith(/^troupe_jobs\{.*"failing"/, 1), ['TroupeJobsFail']);
+  assert.deepEqual(alertsWith(/^troupe_jobs\{.*"paused_by_itself"/, 1), ['TroupeJobsPaused']);
+  assert.deepEqual(alertsWith(/^troupe_jobs\{.*"paused"/, 1), []);
+});
+
 test('a server that no scrape job covers fires an alert', { skip }, (t) => {
   assert.deepEqual(firingAlerts(t, ['unrelated 1']), ['TroupeNotScraped']);
 });

@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { jobStatus } from '#machines/job.ts';
 import { type JobId, newId, type OccurrenceId, type WorkspaceId } from '#src/base/ids.ts';
+import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { Occurrence } from '#src/contract/wire/job.ts';
 import { Firing } from '#src/jobs/firing.ts';
 import { JobStates, occurrenceIn } from '#src/jobs/job-states.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import { ALONE } from '#src/runtime/homes/cluster.ts';
 import { jobRecords, occurrenceRecords } from '#storage/records/jobs.ts';
 import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 
@@ -106,7 +108,7 @@ test('a listener hears each occurrence that is over and each pause once, in the 
 async function everyMinute(t: TestContext, catchUp: 'last' | 'none', minutes = 1) {
   const { store } = await temporaryStore(t);
   const runtime = new ActorRuntime(store, rememberingLog().log);
-  const states = new JobStates({ store, runtime });
+  const states = new JobStates({ store, runtime, metrics: new ServerMetrics(), cluster: ALONE });
   const id = newId<JobId>('job');
   const definition = {
     name: null,

@@ -70,6 +70,28 @@ test('a job that cannot be attended to is logged once, and the others are not he
   assert.deepEqual([attended.map(({ ms }) => ms - START), errors.length], [[2000], 1]);
 });
 
+test('the overdue time is that of the earliest job that should have fired', async (t) => {
+  const { clock, attended, store } = await clockOf(t, [START + 1000, START + 5000]);
+  clock.look();
+  assert.equal(clock.overdueMs(START + 1000), 0, 'a job that is due now is not late');
+  assert.equal(clock.overdueMs(START + 1700), 700);
+  t.mock.timers.tick(1000);
+  await store.durable();
+  assert.deepEqual([attended.length, clock.overdueMs(START + 1700)], [1, 0]);
+});
+
+test('a job that cannot be attended to stays overdue until it has another place', async (t) => {
+  const { clock, store, slot, ids } = await clockOf(t, [START + 1000], () => {
+    throw new Error('broken');
+  });
+  clock.look();
+  t.mock.timers.tick(1000);
+  await store.durable();
+  assert.equal(clock.overdueMs(START + 61_000), 60_000);
+  leave(store, slot, ids[0] ?? '');
+  assert.equal(clock.overdueMs(START + 61_000), 0);
+});
+
 interface Attended {
   readonly id: string;
   readonly ms: number;
@@ -119,7 +141,7 @@ async function clockOf(t: TestContext, times: readonly number[], attend: (ms: nu
     },
   });
   t.after(() => clock[Symbol.dispose]());
-  return { clock, attended, errors, store, timers: () => clock.timerCount };
+  return { clock, attended, errors, store, slot, ids: [...timesOf.keys()], timers: () => clock.timerCount };
 }
 
 /** Takes a job from the index, as a job that has no next instant. */

@@ -11,6 +11,7 @@ import { Registry } from './registry.ts';
 const REQUEST_S = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const COMMIT_S = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 const KERNEL_START_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const LATENESS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300, 3600, 86_400];
 const LONG_S = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
 /** The bounds that the conventions recommend. */
 const MODEL_S = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
@@ -47,6 +48,25 @@ export class ServerMetrics {
     { name: 'troupe_run_duration_seconds', help: 'Time from the submission of a run until its end.' },
     LONG_S,
     'kind',
+  );
+  readonly jobFirings = this.registry.counters(
+    { name: 'troupe_job_firings', help: 'Occurrences of jobs that have begun, by who fired the job.' },
+    'trigger',
+  );
+  readonly jobLateness = this.registry.histograms(
+    {
+      name: 'troupe_job_lateness_seconds',
+      help: 'Time from the instant of a schedule until its occurrence began.',
+    },
+    LATENESS_S,
+  );
+  readonly jobSkips = this.registry.counters(
+    { name: 'troupe_job_skips', help: 'Occurrences of jobs that were skipped, by the code of the reason.' },
+    'reason',
+  );
+  readonly jobEnds = this.registry.counters(
+    { name: 'troupe_job_ends', help: 'Occurrences of jobs that had begun and are over, by status.' },
+    'status',
   );
   readonly kernelStarts = this.registry.counters(
     { name: 'troupe_kernel_starts', help: 'Attempts to start a kernel, by outcome.' },

@@ -25,6 +25,18 @@ export interface StorageCondition {
   readonly backup: BackupStatus | undefined;
 }
 
+/** The figures of the jobs whose home is this process, for metrics. */
+export interface JobsCondition {
+  /** How long the earliest overdue instant has waited, in seconds; 0 when none is overdue. */
+  readonly overdueS: number;
+  /** How many jobs have failed last time. */
+  readonly failing: number;
+  /** How many jobs a person has paused. */
+  readonly paused: number;
+  /** How many jobs have paused themselves. */
+  readonly paused_by_itself: number;
+}
+
 export interface ObservedServer {
   readonly host: KernelHost;
   /** The folder of the store. */
@@ -32,6 +44,7 @@ export interface ObservedServer {
   readonly load: () => { readonly streams: number; readonly requests: number };
   readonly warnings: () => readonly OperatorWarning[];
   readonly condition: () => StorageCondition;
+  readonly jobs: () => JobsCondition;
   readonly isReady: () => boolean;
   /** The kernel nodes, in the one process that reports them; with `enabled` false in all others. */
   readonly nodes: () => NodeList;
@@ -40,7 +53,7 @@ export interface ObservedServer {
 /** Adds the gauges, and begins to time commits. The kernels are sampled before the metrics are read. Disposing of the result stops the sampling. */
 export function observeServer(
   { metrics, runtime, store }: PlaneContext,
-  { host, storePath, load, warnings, condition, isReady, nodes }: ObservedServer,
+  { host, storePath, load, warnings, condition, jobs, isReady, nodes }: ObservedServer,
   kernels: KernelSampler,
 ): Disposable {
   const { registry } = metrics;
@@ -111,6 +124,25 @@ export function observeServer(
     () => {
       const present = new Set(warnings().map(({ kind }) => kind));
       return WARNING_KINDS.map((kind) => [[kind], present.has(kind) ? 1 : 0]);
+    },
+  );
+  registry.observedGauge(
+    {
+      name: 'troupe_jobs_overdue_seconds',
+      help: 'How long the earliest instant of a job has waited that should have fired; 0 when none waits.',
+    },
+    [],
+    () => one(jobs().overdueS),
+  );
+  registry.observedGauge(
+    {
+      name: 'troupe_jobs',
+      help: 'Jobs that failed last time, that a person has paused, and that have paused themselves.',
+    },
+    ['condition'],
+    () => {
+      const { overdueS: _, ...counts } = jobs();
+      return Object.entries(counts).map(([condition, count]) => [[condition], count]);
     },
   );
   registry.observedGauge(

@@ -6,6 +6,7 @@ import { Firing } from '#src/jobs/firing.ts';
 import { JobClock } from '#src/jobs/job-clock.ts';
 import { JobStates } from '#src/jobs/job-states.ts';
 import { Jobs } from '#src/jobs/jobs.ts';
+import type { JobsCondition } from '#src/operate/operators/server-gauges.ts';
 import { reaches } from '#src/people/auth/permissions.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import type { Ground } from './ground.ts';
@@ -15,6 +16,10 @@ export interface JobPlane {
   readonly jobs: Jobs;
   /** Tells others of occurrences that have ended and of jobs that are paused, in the turns of their commits. */
   readonly states: Pick<JobStates, 'onOccurrence' | 'onPaused'>;
+  /** Returns the figures of this worker's jobs for the metrics, without reading from the store. */
+  readonly condition: () => JobsCondition;
+  /** Frees the memory of a deleted workspace. */
+  readonly forget: (workspaceId: string) => void;
   /** Ends what dead processes have left, and looks for jobs that are due. Called once everything is open. */
   begin(): void;
 }
@@ -39,6 +44,8 @@ export function openJobs(
   const attend = firing.attend.bind(firing);
   const clock = stack.use(new JobClock(ground, states, { attend, isEnding }));
   return {
+    condition: () => ({ overdueS: clock.overdueMs(Date.now()) / 1000, ...states.tally.counts() }),
+    forget: (workspaceId) => states.tally.forget(workspaceId),
     jobs: new Jobs(ground, states, firing, notebookExists),
     states,
     begin() {
@@ -46,6 +53,7 @@ export function openJobs(
       const look = () => {
         attempts.recover();
         clock.look();
+        states.tally.load();
       };
       look();
       cluster.onSlotsTaken(look);

@@ -40,6 +40,7 @@ export function openOperation(planes: Planes, upkeep: Upkeep, stack: AsyncDispos
       load: () => openRequests.load(),
       warnings,
       condition: storage.condition,
+      jobs: planes.jobs.condition,
       isReady: () => readiness().ready,
       nodes: () => (cluster.owns(SYSTEM) ? nodesWatch.latest : { ...nodesWatch.latest, enabled: false }),
     },

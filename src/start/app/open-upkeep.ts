@@ -14,6 +14,7 @@ export function openUpkeep(planes: Planes, stack: AsyncDisposableStack) {
     forget: (workspaceId) => {
       runtime.eraseWorkspace(workspaceId);
       permits.forget(workspaceId);
+      planes.jobs.forget(workspaceId);
     },
     deleted: (workspaceId) => log.info({ workspaceId }, 'a workspace was deleted'),
     unlink: unlinkSealed,
