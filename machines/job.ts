@@ -1,8 +1,10 @@
 /**
- * One job: its next instant, the occurrence in progress, and the reason why it is paused.
+ * One job: its next instant, the occurrence in progress, the occurrences that wait for it, and the reason why the job is paused.
  *
  *   waiting ─due, fire─► active.due ─begun─► active.running ─over─► waiting | paused | ended
- *                           ▲  └──────over──────┘  └─over─► active.backing-off ─retry─► active.due
+ *                          ▲ ▲  └──────over──────┘  │ │  └─over─► active.backing-off ─retry─► active.due
+ *                          │ └──over, a queued one──┘ └─supersede─► active.cancelling ─over─► active.due
+ *                          └──supersede── active.due, active.backing-off
  *   waiting ─pause─► paused ─resume─► waiting      waiting ─skip, reschedule without a next instant─► ended
  *
  * Its rules, each with the test that holds it:
@@ -17,6 +19,12 @@
  *    — "a job that is paused during an occurrence is paused after it"
  * J5 Only a job without an occurrence can be fired by a person or deleted.
  *    — "a job in active.running takes, refuses or ignores every event as its row says"
+ * J6 A queued occurrence begins in the transition that ends the one before it, in the order of the queue.
+ *    — "each queued occurrence begins with the end of the one before it"
+ * J7 A job that is paused has no queued occurrences.
+ *    — "a job that is paused drops its queue, whether a person or its failures pause it"
+ * J8 An occurrence that is superseded while its run is in progress ends before the next one begins, and is not repeated.
+ *    — "a run that is superseded ends before the next occurrence begins, and is not repeated"
  *
  * Stored: all of it. An attempt belongs to its process. After a restart the owner of the job reports how the attempt ended.
  */
@@ -46,6 +54,9 @@ export interface CurrentOccurrence {
   readonly retryAtMs: number | null;
 }
 
+/** An occurrence that begins after the one in progress. */
+export type QueuedOccurrence = Pick<CurrentOccurrence, 'id' | 'dueMs'>;
+
 export interface JobInput {
   readonly workspaceId: WorkspaceId;
   readonly jobId: JobId;
@@ -58,6 +69,8 @@ export interface JobInput {
 
 export interface JobContext extends JobInput {
   readonly occurrence: CurrentOccurrence | null;
+  /** The occurrences that wait, in the order in which they begin. The caller bounds them. */
+  readonly queue: readonly QueuedOccurrence[];
   /** How many occurrences in a row have failed. */
   readonly failures: number;
   /** Why the job has paused itself; null when a person has paused it, or it is not paused. */
@@ -71,6 +84,12 @@ export type JobEvent =
   | { type: 'fire'; occurrenceId: OccurrenceId; dueMs: number }
   /** Instants have passed without an occurrence of their own in progress. */
   | { type: 'skip'; nextMs: number | null }
+  /** Replaces the queue, because instants have come that wait for the occurrence in progress. */
+  | { type: 'queue'; queue: readonly QueuedOccurrence[]; nextMs: number | null }
+  /** An instant has come that replaces the occurrence in progress. The caller cancels its run, if it has one. */
+  | { type: 'supersede'; occurrenceId: OccurrenceId; dueMs: number; nextMs: number | null }
+  /** The occurrence in progress is skipped, because its target cannot take a run. */
+  | { type: 'withdraw' }
   | { type: 'begun'; runId: RunId }
   /** The attempt is over. `failure` is null after a success. `retryAtMs` is null when the attempt is not repeated. */
   | { type: 'over'; failure: JobReason | null; retryAtMs: number | null }
@@ -83,6 +102,24 @@ export type JobEvent =
   | { type: 'delete' };
 
 type Over = Extract<JobEvent, { type: 'over' }>;
+type Supersede = Extract<JobEvent, { type: 'supersede' }>;
+
+const SET_NEXT = {
+  type: 'setNext',
+  params: ({ event }: { readonly event: { readonly nextMs: number | null } }) => event.nextMs,
+} as const;
+
+/** Begins another occurrence in place of one that has no run. */
+const REPLACE = [
+  SET_NEXT,
+  { type: 'begin', params: ({ event }: { readonly event: Supersede }) => event },
+] as const;
+
+/** Keeps an occurrence until the run of the one in progress has ended. */
+const REPLACE_LATER = [
+  SET_NEXT,
+  { type: 'queueOnly', params: ({ event }: { readonly event: Supersede }) => event },
+] as const;
 
 export const jobMachine = setup({
   types: {} as {
@@ -93,6 +130,7 @@ export const jobMachine = setup({
     tags: 'resident';
   },
   guards: {
+    isActive: ({ context }) => context.occurrence !== null,
     isPaused: ({ context }) => context.isPaused,
     hasNoNext: ({ context }) => context.nextMs === null,
     isRepeated: (_, { retryAtMs }: Over) => retryAtMs !== null,
@@ -101,8 +139,12 @@ export const jobMachine = setup({
     permit: () => undefined,
     setNext: assign((_, nextMs: number | null) => ({ nextMs })),
     begin: assign((_, { occurrenceId, dueMs }: { occurrenceId: OccurrenceId; dueMs: number }) => ({
-      occurrence: { id: occurrenceId, dueMs, attempt: 1, runId: null, retryAtMs: null },
+      occurrence: newOccurrence({ id: occurrenceId, dueMs }),
+      queue: [],
     })),
+    setQueue: assign((_, queue: readonly QueuedOccurrence[]) => ({ queue })),
+    queueOnly: assign((_, { occurrenceId, dueMs }: Supersede) => ({ queue: [{ id: occurrenceId, dueMs }] })),
+    beginQueued: assign(({ context }) => withNext(context)),
     noteRun: assign(({ context }, runId: RunId) => ({ occurrence: { ...current(context), runId } })),
     noteRetry: assign(({ context }, { retryAtMs }: Over) => ({
       occurrence: { ...current(context), runId: null, retryAtMs },
@@ -114,10 +156,10 @@ export const jobMachine = setup({
     conclude: assign(({ context }, { failure }: Over) => {
       const failures = failure === null ? 0 : context.failures + 1;
       if (failure === null || failures < MAX_FAILURES || context.isPaused)
-        return { occurrence: null, failures };
-      return { occurrence: null, failures, isPaused: true, reason: pausedBy(failure) };
+        return { ...withNext(context), failures };
+      return { occurrence: null, queue: [], failures, isPaused: true, reason: pausedBy(failure) };
     }),
-    notePause: assign((_, reason: JobReason | null) => ({ isPaused: true, reason })),
+    notePause: assign((_, reason: JobReason | null) => ({ isPaused: true, reason, queue: [] })),
     noteResumption: assign((_, nextMs: number | null) => ({
       isPaused: false,
       reason: null,
@@ -127,13 +169,14 @@ export const jobMachine = setup({
   },
 }).createMachine({
   id: 'job',
-  context: ({ input }) => ({ ...input, occurrence: null, failures: 0, reason: null }),
+  context: ({ input }) => ({ ...input, occurrence: null, queue: [], failures: 0, reason: null }),
   initial: 'settling',
   on: { delete: { actions: 'permit' } },
   states: {
     /** Left at once. */
     settling: {
       always: [
+        { guard: 'isActive', target: 'active' },
         { guard: 'isPaused', target: 'paused' },
         { guard: 'hasNoNext', target: 'ended' },
         { target: 'waiting' },
@@ -143,16 +186,13 @@ export const jobMachine = setup({
       on: {
         due: {
           target: 'active',
-          actions: [
-            { type: 'setNext', params: ({ event }) => event.nextMs },
-            { type: 'begin', params: ({ event }) => event },
-          ],
+          actions: [SET_NEXT, { type: 'begin', params: ({ event }) => event }],
         },
         fire: { target: 'active', actions: { type: 'begin', params: ({ event }) => event } },
-        skip: { target: 'settling', actions: { type: 'setNext', params: ({ event }) => event.nextMs } },
+        skip: { target: 'settling', actions: SET_NEXT },
         reschedule: {
           target: 'settling',
-          actions: { type: 'setNext', params: ({ event }) => event.nextMs },
+          actions: SET_NEXT,
         },
         pause: { target: 'paused', actions: { type: 'notePause', params: ({ event }) => event.reason } },
       },
@@ -162,8 +202,11 @@ export const jobMachine = setup({
       initial: 'due',
       on: {
         delete: {},
-        skip: { actions: { type: 'setNext', params: ({ event }) => event.nextMs } },
-        reschedule: { actions: { type: 'setNext', params: ({ event }) => event.nextMs } },
+        skip: { actions: SET_NEXT },
+        reschedule: { actions: SET_NEXT },
+        queue: {
+          actions: [SET_NEXT, { type: 'setQueue', params: ({ event }) => event.queue }],
+        },
         pause: { actions: { type: 'notePause', params: ({ event }) => event.reason } },
         resume: {
           guard: 'isPaused',
@@ -183,10 +226,28 @@ export const jobMachine = setup({
           tags: 'resident',
           on: {
             begun: { target: 'running', actions: { type: 'noteRun', params: ({ event }) => event.runId } },
+            supersede: { target: 'due', actions: REPLACE },
+            withdraw: { target: '#job.settling', actions: 'beginQueued' },
           },
         },
-        running: { tags: 'resident' },
-        'backing-off': { on: { retry: { target: 'due', actions: 'beginAgain' } } },
+        running: {
+          tags: 'resident',
+          on: { supersede: { target: 'cancelling', actions: REPLACE_LATER } },
+        },
+        /** The run is being cancelled, because the next instant has come. */
+        cancelling: {
+          tags: 'resident',
+          on: {
+            supersede: { actions: REPLACE_LATER },
+            over: { target: '#job.settling', actions: { type: 'conclude', params: ({ event }) => event } },
+          },
+        },
+        'backing-off': {
+          on: {
+            retry: { target: 'due', actions: 'beginAgain' },
+            supersede: { target: 'due', actions: REPLACE },
+          },
+        },
       },
     },
     paused: {
@@ -196,7 +257,7 @@ export const jobMachine = setup({
           target: 'settling',
           actions: { type: 'noteResumption', params: ({ event }) => event.nextMs },
         },
-        reschedule: { actions: { type: 'setNext', params: ({ event }) => event.nextMs } },
+        reschedule: { actions: SET_NEXT },
       },
     },
     ended: {
@@ -204,7 +265,7 @@ export const jobMachine = setup({
         fire: { target: 'active', actions: { type: 'begin', params: ({ event }) => event } },
         reschedule: {
           target: 'settling',
-          actions: { type: 'setNext', params: ({ event }) => event.nextMs },
+          actions: SET_NEXT,
         },
         pause: { target: 'paused', actions: { type: 'notePause', params: ({ event }) => event.reason } },
       },
@@ -213,12 +274,12 @@ export const jobMachine = setup({
 });
 
 /** The states of a job as the API names them. */
-export type JobStatus = 'waiting' | 'due' | 'running' | 'backing-off' | 'paused' | 'ended';
+export type JobStatus = 'waiting' | 'due' | 'running' | 'cancelling' | 'backing-off' | 'paused' | 'ended';
 
 /** Returns the status that the API shows. */
 export function jobStatus(snapshot: Pick<SnapshotFrom<typeof jobMachine>, 'matches'>): JobStatus {
   for (const status of ['waiting', 'paused', 'ended'] as const) if (snapshot.matches(status)) return status;
-  for (const status of ['due', 'running', 'backing-off'] as const)
+  for (const status of ['due', 'running', 'cancelling', 'backing-off'] as const)
     if (snapshot.matches({ active: status })) return status;
   invariant(false, 'Each state of a job has a status.');
 }
@@ -236,6 +297,16 @@ export function attentionMs({ occurrence, nextMs, isPaused }: JobContext): numbe
 function current({ occurrence, jobId }: JobContext): CurrentOccurrence {
   invariant(occurrence !== null, 'An active job has an occurrence.', jobId);
   return occurrence;
+}
+
+function newOccurrence({ id, dueMs }: QueuedOccurrence): CurrentOccurrence {
+  return { id, dueMs, attempt: 1, runId: null, retryAtMs: null };
+}
+
+/** Returns the occurrence that begins after the one in progress, and the rest of the queue. */
+function withNext({ queue }: JobContext): Pick<JobContext, 'occurrence' | 'queue'> {
+  const [first, ...rest] = queue;
+  return { occurrence: first === undefined ? null : newOccurrence(first), queue: rest };
 }
 
 function pausedBy({ message }: JobReason): JobReason {

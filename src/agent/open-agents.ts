@@ -1,6 +1,7 @@
 /** Puts the parts of the agent plane together. */
 
 import type { Principal } from '#src/base/caller/principal.ts';
+import type { WorkspaceId } from '#src/base/ids.ts';
 import type { StreamMaker } from '#src/runtime/sessions/live-sessions.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
@@ -8,7 +9,7 @@ import { conversationRecords } from '#storage/records/conversations.ts';
 import type { RunIndexEntry } from '#storage/records/runs.ts';
 import { AgentPrompts } from './agent-prompts.ts';
 import { AgentActors } from './agent-session-actors.ts';
-import { agentStatusOf } from './agent-session-record.ts';
+import { agentStatusOf, shownStatusOf } from './agent-session-record.ts';
 import { AgentSessions } from './agent-sessions.ts';
 import { ConversationAccess } from './conversation-access.ts';
 import type { ConversationContext } from './conversation-context.ts';
@@ -84,6 +85,9 @@ export function openAgents(
         modelUse.add(workspaceId, userId, model, usage),
       ),
     ofNotebooks: new ConversationsOfNotebooks(all, sessions, deletion),
+    /** Returns the status of a conversation as the API shows it. */
+    statusOf: (workspaceId: WorkspaceId, sessionId: string) =>
+      shownStatusOf(agentActors.actors.peek({ workspaceId, id: sessionId })),
     /** Returns whether the caller may know that there is this conversation. */
     mayKnow(principal: Principal, sessionId: string): boolean {
       const conversation = unlessDamaged(() =>

@@ -1,29 +1,49 @@
 /**
- * The attempts of occurrences: each runs a copy of the job's notebook in a session of its own, and removes the copy afterwards. An
- * attempt is stored from its beginning until its copy is removed, so that the next process ends what a dead process has begun.
+ * The attempts of occurrences. Each begins a run: on a copy of the job's notebook in a session of its own, on the open session of the
+ * notebook, or in a conversation. An attempt is stored from its beginning until its run has ended and its copy is removed, so that the
+ * next process ends what a dead process has begun.
  */
 
 import type { JobReason } from '#machines/job.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import { AppError } from '#src/base/errors/errors.ts';
 import { faultPoint } from '#src/base/fault-points.ts';
-import type { OccurrenceId, UserId } from '#src/base/ids.ts';
+import type { OccurrenceId, RunId, SessionId, UserId, WorkspaceId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import type { TerminalStatus } from '#src/contract/wire/run.ts';
+import type { ExecutionRequest, PromptRequest, RunKind, TerminalStatus } from '#src/contract/wire/run.ts';
 import type { Executions } from '#src/notebook/requests/executions.ts';
 import type { NewCopy, NotebookCopies } from '#src/notebook/requests/notebook-copies.ts';
+import type { NotebookSessions } from '#src/notebook/sessions/notebook-sessions.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { type JobAttemptRecord, jobAttempts, slotText } from '#storage/records/jobs.ts';
 import type { Transaction } from '#storage/transaction.ts';
+import { AttemptLine, type WaitingAttempt } from './attempt-line.ts';
 import { type JobStates, jobIdOf, type StoredJob } from './job-states.ts';
+import {
+  type ConversationTarget,
+  isConversation,
+  isOpenSession,
+  type NotebookTarget,
+  obstacleOf,
+  type Targets,
+} from './targets.ts';
 
 /** The parts of other rooms that attempts use. */
 export interface AttemptParts {
   readonly copies: NotebookCopies;
   readonly executions: Executions;
+  readonly sessions: Pick<NotebookSessions, 'whenAwake'>;
+  /** Prompts a conversation in the name of the caller. */
+  readonly prompt: (
+    caller: ReturnType<Targets['owner']>,
+    sessionId: string,
+    request: PromptRequest,
+  ) => Promise<{ readonly runId: RunId }>;
+  /** Interrupts the work of a run in a kernel or in an agent. */
+  readonly stopRun: (kind: RunKind, workspaceId: WorkspaceId, sessionId: SessionId, runId: RunId) => void;
   /** Returns whether the server is ending, so that no attempt begins. */
   readonly isEnding: () => boolean;
 }
@@ -31,10 +51,21 @@ export interface AttemptParts {
 /** One attempt of an occurrence. */
 interface Attempt {
   readonly job: ActorId;
-  readonly stored: StoredJob;
   readonly occurrenceId: OccurrenceId;
   readonly number: number;
   readonly slot: string;
+}
+
+/** An attempt of this process. */
+interface OwnAttempt extends Attempt {
+  /** Its place in the line; undefined once it is carried out. */
+  waiting: WaitingAttempt | undefined;
+  /** The run of the attempt, until the run has ended. */
+  runId: RunId | undefined;
+  /** Whether its end is decided. A further end changes nothing. */
+  isOver: boolean;
+  /** Called when the run ends. */
+  ended: () => void;
 }
 
 /** The copy and the environment of an attempt. Each is null until the attempt has made it. */
@@ -43,9 +74,9 @@ interface Made {
   environmentId: string | null;
 }
 
-/** How an attempt ended. */
+/** How an attempt ended. `skipped`: it had no run, because its target could not take one. */
 interface End {
-  readonly status: TerminalStatus;
+  readonly status: TerminalStatus | 'skipped';
   readonly failure: JobReason | null;
 }
 
@@ -68,41 +99,79 @@ const BROKEN: JobReason = {
   code: 'internal',
   message: 'The occurrence failed because of a fault of the server.',
 };
+const SUPERSEDED: JobReason = {
+  code: 'superseded',
+  message: 'The next instant of the job has come, and the job cancels the occurrence before it.',
+};
+const NEVER = new AbortController().signal;
 
-export class Attempts {
+export class Attempts implements Disposable {
   readonly #context: RunPlaneContext;
   readonly #states: JobStates;
+  readonly #targets: Targets;
   readonly #parts: AttemptParts;
+  readonly #line = new AttemptLine();
   /** The attempts of this process by their keys. */
-  readonly #own = new Set<string>();
-  readonly #byRun = new Map<string, Attempt>();
+  readonly #own = new Map<string, OwnAttempt>();
+  readonly #byRun = new Map<string, OwnAttempt>();
 
-  constructor(context: RunPlaneContext, states: JobStates, parts: AttemptParts) {
+  constructor(context: RunPlaneContext, states: JobStates, targets: Targets, parts: AttemptParts) {
     this.#context = context;
     this.#states = states;
+    this.#targets = targets;
     this.#parts = parts;
     // In the turn in which the run ends, so that its end and that of the occurrence are one commit.
     context.runs.actors.on(({ id }, { status, error }) => {
       const attempt = this.#byRun.get(id);
-      if (attempt === undefined || status === 'running') return;
-      this.#byRun.delete(id);
-      const failure = status === 'failed' ? (error ?? BROKEN) : null;
-      unawaited(this.#end(attempt, { status, failure }), 'attempts: the end of an attempt of a job');
+      if (attempt !== undefined && status !== 'running') this.#runEnded(attempt, status, error ?? null);
     });
   }
 
-  /** Begins the present attempt of a job that is due. It is stored in the commit of this turn. */
+  /** Puts the present attempt of a job that is due into the line. It is stored in the commit of this turn. */
   begin(job: ActorId, stored: StoredJob): void {
     const occurrence = this.#states.actors.peek(job)?.snapshot.context.occurrence;
     if (occurrence == null) return;
     const slot = slotText(slotOf(job.workspaceId, stored.record.homeId));
-    const attempt = { job, stored, occurrenceId: occurrence.id, number: occurrence.attempt, slot };
-    this.#own.add(keyOf(attempt));
+    const attempt = { job, occurrenceId: occurrence.id, number: occurrence.attempt, slot };
     this.#context.store.write((tx) => this.#put(tx, attempt, { copyId: null, environmentId: null }));
     if (attempt.number > 1)
       this.#states.changeOccurrence(job, attempt.occurrenceId, { status: 'due', attempts: attempt.number });
     faultPoint('job.fired');
-    unawaited(this.#carryOut(attempt), 'attempts: an attempt of a job');
+    this.#enqueue(attempt, occurrence.dueMs);
+  }
+
+  /**
+   * Ends the attempt of an occurrence that is superseded. Call it after the job has taken the event. An occurrence without a run is
+   * over at once; the run of another one is cancelled, and the occurrence is over with the run.
+   */
+  supersede(job: ActorId, occurrenceId: OccurrenceId, number: number): void {
+    const attempt = this.#own.get(keyOf({ occurrenceId, number }));
+    if (attempt?.runId !== undefined) {
+      this.#cancelRun(attempt, attempt.runId);
+      return;
+    }
+    this.#states.changeOccurrence(job, occurrenceId, {
+      status: 'cancelled',
+      reason: SUPERSEDED,
+      finishedAt: timestamp(),
+    });
+    if (attempt === undefined) return; // between two attempts
+    attempt.isOver = true;
+    if (attempt.waiting !== undefined && this.#line.remove(attempt.waiting))
+      unawaited(this.#remove(attempt), 'attempts: the record of an attempt that has not begun');
+  }
+
+  #enqueue(attempt: Attempt, dueMs: number): void {
+    const own: OwnAttempt = {
+      ...attempt,
+      waiting: undefined,
+      runId: undefined,
+      isOver: false,
+      ended: () => undefined,
+    };
+    own.waiting = { dueMs, carryOut: () => this.#carryOut(own) };
+    this.#own.set(keyOf(own), own);
+    this.#line.add(own.waiting);
   }
 
   /** Ends the attempts of dead processes whose jobs have their home here, and removes their copies. */
@@ -121,55 +190,105 @@ export class Attempts {
     const job = jobIdOf(record.workspaceId, record.jobId);
     const stored = this.#states.find(job.workspaceId, job.id);
     const homeId = stored?.record.homeId ?? record.copyId;
-    const key = keyOf(place);
-    if (this.#own.has(key) || (homeId !== null && !this.#context.cluster.owns(job.workspaceId, homeId)))
+    if (this.#own.has(keyOf(place))) return;
+    if (homeId !== null && !this.#context.cluster.owns(job.workspaceId, homeId)) return;
+    const attempt = { job, ...place };
+    const occurrence = stored && this.#states.actors.restore(job)?.snapshot.context.occurrence;
+    const isPresent =
+      occurrence?.id === place.occurrenceId &&
+      occurrence.attempt === place.number &&
+      occurrence.retryAtMs === null;
+    // An attempt that has made nothing has only waited, and it waits again.
+    if (isPresent && occurrence.runId === null && record.copyId === null) {
+      this.#enqueue(attempt, occurrence.dueMs);
       return;
-    this.#own.add(key);
-    if (stored !== undefined) this.#endLost({ job, stored, ...place });
-    unawaited(
-      this.#remove({ job, ...place, ...(stored && { stored }) }),
-      'attempts: a copy of an ended process',
-    );
+    }
+    const own = { ...attempt, waiting: undefined, runId: undefined, isOver: false, ended: () => undefined };
+    this.#own.set(keyOf(own), own);
+    if (isPresent) this.#endLost(own, occurrence.runId);
+    unawaited(this.#remove(own), 'attempts: a copy of an ended process');
   }
 
   /** Ends an attempt that a dead process has begun, unless its end is stored. */
-  #endLost(attempt: Attempt): void {
+  #endLost(attempt: OwnAttempt, runId: RunId | null): void {
     const { runs } = this.#context;
-    const { job, occurrenceId, number } = attempt;
-    const { workspaceId } = job;
-    const occurrence = this.#states.actors.restore(job)?.snapshot.context.occurrence;
-    if (occurrence?.id !== occurrenceId || occurrence.attempt !== number) return;
-    if (occurrence.retryAtMs !== null) return;
-    const { runId } = occurrence;
+    const { workspaceId } = attempt.job;
     // A stale run ends only by a cancel, and nobody will look for this one.
     if (runId !== null && runs.reader.exists(workspaceId, runId) && runs.reader.isStale(workspaceId, runId))
       runs.cancel(workspaceId, runId, () => {});
     this.#decideEnd(attempt, { status: 'failed', failure: LOST });
   }
 
-  async #carryOut(attempt: Attempt): Promise<void> {
-    const made: Made = { copyId: null, environmentId: null };
-    const failure = await this.#run(attempt, made).catch((error: unknown) => this.#reasonOf(error));
-    if (failure === null) return; // the end of its run ends the attempt
-    await this.#end(attempt, { status: 'failed', failure });
+  /** Carries an attempt out. Resolves once everything that it has made is removed, so that another attempt can have its place. */
+  async #carryOut(attempt: OwnAttempt): Promise<void> {
+    attempt.waiting = undefined;
+    if (this.#parts.isEnding()) return; // the next process finds the attempt
+    const ended = new Promise<void>((resolve) => {
+      attempt.ended = resolve;
+    });
+    const end = await this.#run(attempt).catch((error: unknown) => this.#endOf(attempt, error));
+    if (end !== null) this.#decideEnd(attempt, end);
+    else await ended;
+    await this.#remove(attempt);
   }
 
-  /** Makes a copy of the notebook, opens it and begins its run. Resolves with the reason why there is no run, or with null. */
-  async #run(attempt: Attempt, made: Made): Promise<JobReason | null> {
-    const { copies, executions, isEnding } = this.#parts;
-    const { job, stored, occurrenceId, slot } = attempt;
-    const { workspaceId, id: jobId } = job;
+  /** Begins the run of an attempt. Resolves with the end of an attempt that has no run, or with null. */
+  async #run(attempt: OwnAttempt): Promise<End | null> {
+    const { job } = attempt;
+    const { workspaceId } = job;
+    this.#context.store.refreshShared();
+    const stored = this.#states.find(workspaceId, job.id);
+    if (stored === undefined) return { status: 'failed', failure: BROKEN };
+    const { target } = stored.definition;
+    const refusal = this.#targets.refusal(workspaceId, stored);
+    if (refusal !== undefined) {
+      this.#states.tell(job, { type: 'pause', reason: refusal });
+      return { status: attempt.number === 1 ? 'skipped' : 'failed', failure: refusal };
+    }
+    if (isConversation(target)) return this.#promptConversation(attempt, stored, target);
+    return isOpenSession(target)
+      ? this.#runOnOpenSession(attempt, stored, target)
+      : this.#runOnCopy(attempt, stored, target);
+  }
+
+  async #promptConversation(
+    attempt: OwnAttempt,
+    stored: StoredJob,
+    { agentSessionId, prompt }: ConversationTarget,
+  ): Promise<End | null> {
+    const { workspaceId } = attempt.job;
+    const caller = this.#targets.owner(workspaceId, stored.record);
+    const request = { prompt, ...limitsOf(attempt, stored) };
+    const { runId } = await this.#parts.prompt(caller, agentSessionId, request);
+    return this.#begun(attempt, runId);
+  }
+
+  async #runOnOpenSession(
+    attempt: OwnAttempt,
+    stored: StoredJob,
+    target: NotebookTarget,
+  ): Promise<End | null> {
+    const { workspaceId } = attempt.job;
+    const obstacle = this.#targets.obstacle(workspaceId, stored);
+    if (obstacle !== undefined) return this.#skippedOrFailed(attempt, obstacle);
+    await this.#parts.sessions.whenAwake(workspaceId, target.notebookId, () => NEVER);
+    return this.#submit(attempt, stored, target, target.notebookId);
+  }
+
+  /** Makes a copy of the notebook, opens it and begins its run. */
+  async #runOnCopy(attempt: OwnAttempt, stored: StoredJob, target: NotebookTarget): Promise<End | null> {
+    const { copies } = this.#parts;
+    const { job, slot } = attempt;
+    const { workspaceId } = job;
     const { ownerId, readsDatasources } = stored.record;
-    const { target, arguments: words, timeoutS, metadata } = stored.definition;
-    if (isEnding()) return LOST;
-    const marks = { ...metadata, job: jobId, occurrence: occurrenceId };
+    const made: Made = { copyId: null, environmentId: null };
     const copy: NewCopy = {
       workspaceId,
       notebookId: target.notebookId,
       by: { userId: ownerId, readsDatasources },
-      arguments: words,
-      datasourceSlugs: target.datasourceSlugs,
-      metadata: marks,
+      arguments: stored.definition.arguments,
+      datasourceSlugs: 'datasourceSlugs' in target ? target.datasourceSlugs : undefined,
+      metadata: limitsOf(attempt, stored).metadata,
       // The copy and its runs have the home of the job, so that one worker decides everything about a firing.
       accepts: (id) => slotText(slotOf(workspaceId, id)) === slot,
       note: (tx, copyId) => {
@@ -178,64 +297,109 @@ export class Attempts {
       },
     };
     const copyId = await copies.make(copy);
+    if (attempt.isOver) return SKIPPED;
     await copies.open(copy, copyId, (environmentId) => {
       made.environmentId = environmentId;
       this.#context.store.write((tx) => this.#put(tx, attempt, made));
     });
-    const failure = await copies.ready(workspaceId, copyId);
-    if (failure !== null) return failure;
-    const { cells } = target;
-    const request =
-      cells === undefined
-        ? ({ type: 'all' } as const)
-        : ({ type: 'cells', cells: cells.map((cellId) => ({ cellId })) } as const);
-    const limits = { ...(timeoutS === null ? {} : { timeoutS }), metadata: marks };
-    const submitted = executions.submit({ workspaceId, userId: ownerId as UserId }, copyId, {
-      ...request,
-      ...limits,
-    });
+    const failure = attempt.isOver ? null : await copies.ready(workspaceId, copyId);
+    if (failure !== null) return { status: 'failed', failure };
+    return this.#submit(attempt, stored, target, copyId);
+  }
+
+  async #submit(
+    attempt: OwnAttempt,
+    stored: StoredJob,
+    { cells }: NotebookTarget,
+    sessionId: string,
+  ): Promise<End | null> {
+    if (attempt.isOver) return SKIPPED;
+    const { workspaceId } = attempt.job;
+    const request: ExecutionRequest = {
+      ...(cells === undefined
+        ? { type: 'all' }
+        : { type: 'cells', cells: cells.map((cellId) => ({ cellId })) }),
+      ...limitsOf(attempt, stored),
+    };
+    const userId = stored.record.ownerId as UserId;
+    const submitted = this.#parts.executions.submit({ workspaceId, userId }, sessionId, request);
     const { runId } = submitted instanceof Promise ? await submitted : submitted;
-    // In the turn in which the run begins, so that the run and the job that has it are one commit.
+    return this.#begun(attempt, runId);
+  }
+
+  /** Notes the run of an attempt, in the turn in which the run begins, so that the run and the job that has it are one commit. */
+  #begun(attempt: OwnAttempt, runId: RunId): End | null {
+    const { job, occurrenceId } = attempt;
+    if (attempt.isOver) {
+      this.#cancelRun(attempt, runId);
+      return SKIPPED;
+    }
+    attempt.runId = runId;
     this.#byRun.set(runId, attempt);
     this.#states.tell(job, { type: 'begun', runId });
-    this.#states.changeOccurrence(job, occurrenceId, { status: 'running', runId });
+    this.#states.changeOccurrence(job, occurrenceId, { status: 'running', runId, startedAt: timestamp() });
     faultPoint('job.running');
+    // A run may have ended before its caller was told of it.
+    const status = this.#context.runs.reader.endOf(job.workspaceId, runId);
+    if (status === 'completed' || status === 'failed' || status === 'cancelled')
+      this.#runEnded(attempt, status, null);
     return null;
   }
 
-  /** Ends an attempt: its occurrence is over, or is attempted again after a pause. Resolves once the copy is removed. */
-  async #end(attempt: Attempt, end: End): Promise<void> {
-    this.#decideEnd(attempt, end);
-    await this.#remove(attempt);
+  #cancelRun({ job: { workspaceId } }: Attempt, runId: RunId): void {
+    this.#context.runs.cancel(workspaceId, runId, (kind, sessionId) =>
+      this.#parts.stopRun(kind, workspaceId, sessionId, runId),
+    );
   }
 
-  #decideEnd({ job, stored, occurrenceId, number }: Attempt, { status, failure }: End): void {
+  #runEnded(attempt: OwnAttempt, status: TerminalStatus, error: JobReason | null): void {
+    if (attempt.runId !== undefined) this.#byRun.delete(attempt.runId);
+    attempt.runId = undefined;
+    this.#decideEnd(attempt, { status, failure: status === 'failed' ? (error ?? BROKEN) : null });
+    attempt.ended();
+  }
+
+  /** Decides the end of an attempt: its occurrence is over, or is attempted again after a pause. A queued occurrence begins then. */
+  #decideEnd(attempt: OwnAttempt, end: End): void {
+    if (attempt.isOver) return;
+    attempt.isOver = true;
+    const { job, occurrenceId, number } = attempt;
+    const stored = this.#states.find(job.workspaceId, job.id);
     const nowMs = Date.now();
-    const mayRetry = failure !== null && RETRYABLE.has(failure.code) && number <= stored.definition.retries;
-    const retryAtMs = mayRetry ? nowMs + FIRST_PAUSE_MS * 2 ** (number - 1) : null;
-    this.#states.tell(job, { type: 'over', failure, retryAtMs });
+    const isSuperseded =
+      this.#states.actors.restore(job)?.snapshot.matches({ active: 'cancelling' }) === true &&
+      end.status !== 'completed';
+    const { status, failure } = isSuperseded ? ({ status: 'cancelled', failure: null } as const) : end;
+    const retryAtMs =
+      stored !== undefined && mayRetry(stored, status, failure, number)
+        ? nowMs + FIRST_PAUSE_MS * 2 ** (number - 1)
+        : null;
+    const reason = isSuperseded ? SUPERSEDED : failure;
     this.#states.changeOccurrence(job, occurrenceId, {
-      reason: failure === null ? null : { code: failure.code, message: failure.message },
-      ...(mayRetry ? { status: 'backing-off' } : { status, finishedAt: timestamp(nowMs) }),
+      reason: reason === null ? null : { code: reason.code, message: reason.message },
+      ...(status === 'skipped' ? { attempts: 0 } : {}),
+      ...(retryAtMs === null ? { status, finishedAt: timestamp(nowMs) } : { status: 'backing-off' }),
     });
+    this.#states.tell(
+      job,
+      status === 'skipped' ? { type: 'withdraw' } : { type: 'over', failure, retryAtMs },
+    );
     faultPoint('job.ended');
+    const next = this.#states.actors.peek(job)?.snapshot.context.occurrence;
+    if (next == null || next.id === occurrenceId || stored === undefined) return;
+    this.#states.changeOccurrence(job, next.id, { status: 'due', attempts: 1 });
+    this.begin(job, stored);
   }
 
   /** Removes the copy of an attempt, and then the attempt itself. */
-  async #remove({
-    job,
-    stored,
-    occurrenceId,
-    number,
-    slot,
-  }: Omit<Attempt, 'stored'> & Partial<Attempt>): Promise<void> {
+  async #remove({ job, occurrenceId, number, slot }: Attempt): Promise<void> {
     const { store } = this.#context;
     const key = [slot, occurrenceId, String(number)] as const;
     const record = store.get(jobAttempts, SYSTEM, ...key);
     if (record === undefined) return;
     const { copyId, environmentId } = record;
     const forget = (tx: Transaction) => tx.remove(jobAttempts, SYSTEM, ...key);
-    const by = stored?.record.ownerId ?? '';
+    const by = this.#states.find(job.workspaceId, job.id)?.record.ownerId ?? '';
     try {
       if (copyId === null) store.write(forget);
       else
@@ -256,12 +420,47 @@ export class Attempts {
     tx.put(jobAttempts, record, SYSTEM, slot, occurrenceId, String(number));
   }
 
-  #reasonOf(error: unknown): JobReason {
-    if (error instanceof AppError) return { code: error.code, message: error.message };
-    if (this.#parts.isEnding()) return LOST;
+  #endOf(attempt: Attempt, error: unknown): End {
+    if (error instanceof AppError) {
+      const target = this.#states.find(attempt.job.workspaceId, attempt.job.id)?.definition.target;
+      const obstacle = target && obstacleOf(target, error.code);
+      if (obstacle !== undefined) return this.#skippedOrFailed(attempt, obstacle);
+      return { status: 'failed', failure: { code: error.code, message: error.message } };
+    }
+    if (this.#parts.isEnding()) return { status: 'failed', failure: LOST };
     this.#context.log.error({ err: error }, 'an occurrence of a job failed');
-    return BROKEN;
+    return { status: 'failed', failure: BROKEN };
   }
+
+  /** Returns the end of an attempt whose target takes no run. An occurrence that has had a run fails. */
+  #skippedOrFailed({ number }: Attempt, failure: JobReason): End {
+    return { status: number === 1 ? 'skipped' : 'failed', failure };
+  }
+
+  [Symbol.dispose](): void {
+    this.#line[Symbol.dispose]();
+  }
+}
+
+/** The end of an attempt that was superseded. Its end is already decided. */
+const SKIPPED: End = { status: 'skipped', failure: null };
+
+function mayRetry(
+  { definition }: StoredJob,
+  status: End['status'],
+  failure: JobReason | null,
+  number: number,
+): boolean {
+  if (failure === null || status === 'skipped' || number > definition.retries) return false;
+  return definition.retryOn === 'all' || RETRYABLE.has(failure.code);
+}
+
+/** Returns the deadline and the metadata of the run of an attempt. */
+function limitsOf({ job, occurrenceId }: Attempt, { definition: { timeoutS, metadata } }: StoredJob) {
+  return {
+    ...(timeoutS === null ? {} : { timeoutS }),
+    metadata: { ...metadata, job: job.id, occurrence: occurrenceId },
+  };
 }
 
 function keyOf({ occurrenceId, number }: Pick<Attempt, 'occurrenceId' | 'number'>): string {

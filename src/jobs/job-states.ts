@@ -6,6 +6,7 @@
 import { attentionMs, type JobContext, type JobEvent, type JobReason, jobMachine } from '#machines/job.ts';
 import { notFound } from '#src/base/errors/errors.ts';
 import type { JobId, OccurrenceId, WorkspaceId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
 import type { NewJob, Occurrence } from '#src/contract/wire/job.ts';
 import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
@@ -48,6 +49,13 @@ export type PauseListener = (tx: Transaction, job: ActorId, reason: JobReason | 
 
 /** The most occurrences that a job keeps. A new one replaces the oldest. */
 const MAX_OCCURRENCES = 1000;
+
+/** Why an instant during an occurrence is skipped. */
+export const OVERLAP: JobReason = {
+  code: 'overlap',
+  message: 'The occurrence before this one was still in progress.',
+};
+const PAUSED: JobReason = { code: 'paused', message: 'The job was paused before this occurrence began.' };
 
 const NEW_BOOK: JobBook = { place: null, occurrences: 0 };
 
@@ -117,16 +125,29 @@ export class JobStates {
 
   /** Reports an event to the job and moves its place. Returns whether its state has taken the event. */
   tell(job: ActorId, event: JobEvent): boolean {
-    const wasPaused = this.#contextOf(job)?.isPaused;
+    const before = this.#contextOf(job);
     const isTaken = this.actors.tell(job, event);
-    if (isTaken)
-      this.#context.store.write((tx) => {
-        this.place(tx, job);
-        const now = this.#contextOf(job);
-        if (now?.isPaused === true && wasPaused === false)
-          for (const listener of this.#pauseListeners) listener(tx, job, now.reason);
-      });
+    if (isTaken) this.#context.store.write((tx) => this.#followMove(tx, job, before));
     return isTaken;
+  }
+
+  /** Writes what follows from a move of a job: its place, and the end of occurrences that it has dropped from its queue. */
+  #followMove(tx: Transaction, job: ActorId, before: JobContext | undefined): void {
+    this.place(tx, job);
+    const now = this.#contextOf(job);
+    if (before === undefined || now === undefined) return;
+    const kept = new Set([now.occurrence?.id, ...now.queue.map(({ id }) => id)]);
+    const reason = now.isPaused ? (now.reason ?? PAUSED) : OVERLAP;
+    for (const { id } of before.queue) if (!kept.has(id)) this.#drop(tx, job, id, reason);
+    if (now.isPaused && !before.isPaused)
+      for (const listener of this.#pauseListeners) listener(tx, job, now.reason);
+  }
+
+  /** Skips a queued occurrence, unless the caller has ended it. */
+  #drop(tx: Transaction, { workspaceId, id }: ActorId, occurrenceId: OccurrenceId, reason: JobReason): void {
+    const bytes = tx.get(occurrenceRecords, workspaceId, id, occurrenceId);
+    if (bytes !== undefined && occurrenceIn(bytes).finishedAt === null)
+      this.changeOccurrence({ workspaceId, id }, occurrenceId, skippedNow(reason));
   }
 
   /** Puts the job into the indexes by time and by condition, where its state belongs. */
@@ -164,7 +185,7 @@ export class JobStates {
     const book = tx.get(jobBooks, workspaceId, id) ?? NEW_BOOK;
     for (const occurrence of added) {
       this.#put(tx, workspaceId, occurrence);
-      this.#count(occurrence);
+      this.#count(undefined, occurrence);
       if (occurrence.finishedAt !== null) this.#announce(tx, { workspaceId, id }, occurrence);
     }
     const occurrences = book.occurrences + added.length;
@@ -186,9 +207,9 @@ export class JobStates {
       const before = occurrenceIn(bytes);
       const occurrence = { ...before, ...change };
       this.#put(tx, workspaceId, occurrence);
-      if (before.finishedAt !== null || occurrence.finishedAt === null) return;
-      this.#context.metrics.jobEnds.of(occurrence.status).add();
-      this.#announce(tx, { workspaceId, id }, occurrence);
+      this.#count(before, occurrence);
+      if (before.finishedAt === null && occurrence.finishedAt !== null)
+        this.#announce(tx, { workspaceId, id }, occurrence);
     });
   }
 
@@ -200,13 +221,17 @@ export class JobStates {
     return this.actors.peek(job)?.snapshot.context;
   }
 
-  /** Counts a new occurrence for the metrics. */
-  #count({ status, reason, trigger, dueAt }: Occurrence): void {
-    const { jobSkips, jobFirings, jobLateness } = this.#context.metrics;
-    if (status === 'skipped') {
-      jobSkips.of(reason?.code ?? 'unknown').add();
+  /** Counts the beginning and the end of an occurrence for the metrics. `before` is undefined for a new one. */
+  #count(before: Occurrence | undefined, { status, reason, trigger, dueAt, finishedAt }: Occurrence): void {
+    const { jobSkips, jobFirings, jobLateness, jobEnds } = this.#context.metrics;
+    if (finishedAt !== null) {
+      if (before?.finishedAt != null) return;
+      if (status === 'skipped') jobSkips.of(reason?.code ?? 'unknown').add();
+      else jobEnds.of(status).add();
       return;
     }
+    const isBeginning = status === 'due' && (before === undefined || before.status === 'queued');
+    if (!isBeginning) return;
     jobFirings.of(trigger).add();
     // The clock may have been set back since the instant came.
     if (trigger === 'schedule') jobLateness.of().observe(Math.max(0, Date.now() - Date.parse(dueAt)) / 1000);
@@ -241,6 +266,11 @@ function conditionOf({ isPaused, reason, failures }: JobContext): JobCondition |
 export function definitionIn({ definition }: JobRecord): Definition {
   const parsed: Definition = JSON.parse(Buffer.from(definition).toString('utf8'));
   return parsed;
+}
+
+/** Returns the members of an occurrence that is skipped now. */
+export function skippedNow(reason: JobReason): Pick<Occurrence, 'status' | 'reason' | 'finishedAt'> {
+  return { status: 'skipped', reason, finishedAt: timestamp() };
 }
 
 /** Returns a stored occurrence. */

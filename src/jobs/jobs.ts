@@ -7,7 +7,7 @@ import { refuseOverQuota } from '#src/base/errors/quota.ts';
 import { isIdOf, type JobId, type WorkspaceId } from '#src/base/ids.ts';
 import { shownMetadata } from '#src/base/metadata-filter.ts';
 import { isSameInstant, timestamp, timestampAfter } from '#src/base/time/clock.ts';
-import type { Job, JobChange, NewJob, Occurrence } from '#src/contract/wire/job.ts';
+import type { Job, JobChange, JobTarget, NewJob, Occurrence } from '#src/contract/wire/job.ts';
 import type { JobFilters } from '#src/contract/wire/lists.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';
@@ -27,6 +27,7 @@ import {
   timetableOf,
 } from './job-states.ts';
 import { checkTimetable, instantAfter, instantsAfter, type Timetable } from './schedule.ts';
+import { homeOf, isConversation, isOpenSession, type Targets } from './targets.ts';
 
 /** The most jobs of a workspace. */
 const MAX_JOBS = 10_000;
@@ -41,37 +42,34 @@ export class Jobs {
   readonly #context: RunPlaneContext;
   readonly #states: JobStates;
   readonly #firing: Firing;
-  readonly #notebookExists: (workspaceId: WorkspaceId, notebookId: string) => boolean;
+  readonly #targets: Targets;
 
-  constructor(
-    context: RunPlaneContext,
-    states: JobStates,
-    firing: Firing,
-    notebookExists: (workspaceId: WorkspaceId, notebookId: string) => boolean,
-  ) {
+  constructor(context: RunPlaneContext, states: JobStates, firing: Firing, targets: Targets) {
     this.#context = context;
     this.#states = states;
     this.#firing = firing;
-    this.#notebookExists = notebookExists;
+    this.#targets = targets;
     context.removals.define(JOB, (workspaceId, jobId) => this.#removeSome(workspaceId, jobId));
   }
 
   /**
-   * Creates a job whose owner is the caller. Call it in a shared turn, in the home of the notebook. Throws `not_found` for an
-   * unknown notebook, `invalid_request` for a schedule that is not valid, and `quota_exceeded`.
+   * Creates a job whose owner is the caller. Call it in a shared turn, in the home of the target. Throws `not_found` for an
+   * unknown target, `conversation_read_only`, `invalid_request` for a schedule that is not valid, and `quota_exceeded`.
    */
-  create({ workspaceId, userId, scopes }: Principal, asked: NewJob): Job {
+  create(caller: Principal, asked: NewJob): Job {
+    const { workspaceId, userId, scopes } = caller;
     const { store } = this.#context;
-    const { notebookId } = asked.target;
+    const homeId = homeOf(asked.target);
     if (!workspaceExists(store, workspaceId)) throw notFound();
-    if (!this.#notebookExists(workspaceId, notebookId)) throw notFound('/target/notebookId');
+    this.#targets.check(caller, asked.target);
+    checkArguments(asked.target, asked.arguments);
     const count = store.get(jobCounts, workspaceId) ?? 0;
     refuseOverQuota({ what: 'jobs' }, MAX_JOBS, () => count);
     const id = newListedId<JobId>(store, 'job', [{ kind: jobRecords, partition: workspaceId }]);
     const now = timestamp();
     const definition = definitionOf(asked);
     const record: JobRecord = {
-      homeId: notebookId,
+      homeId,
       ownerId: userId,
       readsDatasources: scopes.includes('datasource:read'),
       createdAt: now,
@@ -86,7 +84,7 @@ export class Jobs {
     this.#states.actors.spawn(job, {
       workspaceId,
       jobId: id,
-      homeId: notebookId,
+      homeId,
       nextMs,
       isPaused: asked.paused === true,
     });
@@ -95,21 +93,29 @@ export class Jobs {
       tx.put(jobCounts, count + 1, workspaceId);
       this.#states.place(tx, job);
     });
-    return this.read(workspaceId, id);
+    return this.#shown(workspaceId, id, { record, definition });
   }
 
   /** Throws `not_found`. */
-  read(workspaceId: WorkspaceId, jobId: string): Job {
-    return this.#shown(workspaceId, jobId, this.#states.read(workspaceId, jobId));
+  read(caller: Principal, jobId: string): Job {
+    return this.#shown(caller.workspaceId, jobId, this.#known(caller, jobId));
   }
 
-  /** Returns the notebook in whose home the job lives; undefined for an unknown job. */
+  /** Returns a job that the caller may know. Throws `not_found`. */
+  #known(caller: Principal, jobId: string): StoredJob {
+    const stored = this.#states.read(caller.workspaceId, jobId);
+    if (!this.#targets.mayKnow(caller, stored)) throw notFound();
+    return stored;
+  }
+
+  /** Returns the notebook or conversation in whose home the job lives; undefined for an unknown job. */
   homeOf(workspaceId: WorkspaceId, jobId: string): string | undefined {
     return this.#states.find(workspaceId, jobId)?.record.homeId;
   }
 
   /** Resolves with a page of jobs, in the order of their creation. Rejects with `invalid_cursor`. */
-  async list(workspaceId: WorkspaceId, page: PageRequest & JobFilters): Promise<Listing<Job>> {
+  async list(caller: Principal, page: PageRequest & JobFilters): Promise<Listing<Job>> {
+    const { workspaceId } = caller;
     checkCursor(page.after, (text) => isIdOf('job', text));
     return slicedListing(this.#context.store, {
       page,
@@ -117,18 +123,20 @@ export class Jobs {
       entriesAfter: (after) =>
         this.#context.store.list(jobRecords, workspaceId, [], pageOf({ ...page, after })),
       itemOf: (record: JobRecord, id) => {
-        const definition = definitionIn(record);
-        if (page.notebookId !== undefined && page.notebookId !== definition.target.notebookId)
-          return undefined;
-        return this.#shown(workspaceId, id, { record, definition });
+        const stored = { record, definition: definitionIn(record) };
+        const { target } = stored.definition;
+        const isOfNotebook = 'notebookId' in target && target.notebookId === page.notebookId;
+        if (page.notebookId !== undefined && !isOfNotebook) return undefined;
+        return this.#targets.mayKnow(caller, stored) ? this.#shown(workspaceId, id, stored) : undefined;
       },
     });
   }
 
   /** Returns a page of the occurrences of a job, oldest first unless the order says otherwise. Throws `not_found`, `invalid_cursor`. */
-  occurrences(workspaceId: WorkspaceId, jobId: string, page: PageRequest): Listing<Occurrence> {
+  occurrences(caller: Principal, jobId: string, page: PageRequest): Listing<Occurrence> {
+    const { workspaceId } = caller;
     checkCursor(page.after, (text) => isIdOf('occurrence', text));
-    this.#states.read(workspaceId, jobId);
+    this.#known(caller, jobId);
     const { store } = this.#context;
     return listingOf(
       store.list(occurrenceRecords, workspaceId, [jobId], pageOf(page)),
@@ -145,7 +153,7 @@ export class Jobs {
     const { workspaceId } = caller;
     const { store } = this.#context;
     const { expectedUpdatedAt, paused, takeOver, ...members } = change;
-    const { record, definition } = this.#states.read(workspaceId, jobId);
+    const { record, definition } = this.#known(caller, jobId);
     requireControl(caller, record);
     if (!isSameInstant(record.updatedAt, expectedUpdatedAt)) throw staleUpdate(record.updatedAt);
     if (paused === undefined && takeOver === undefined && Object.keys(members).length === 0)
@@ -160,6 +168,7 @@ export class Jobs {
       },
       definition: { ...definition, ...members },
     };
+    checkArguments(definition.target, members.arguments);
     const job = { workspaceId, id: jobId };
     const timetable = timetableOf(changed);
     const isNewSchedule = members.schedule !== undefined || members.timeZone !== undefined;
@@ -168,7 +177,7 @@ export class Jobs {
       tx.put(jobRecords, { ...changed.record, definition: encoded(changed.definition) }, workspaceId, jobId),
     );
     for (const event of eventsOf(timetable, isNewSchedule, paused)) this.#states.tell(job, event);
-    return this.read(workspaceId, jobId);
+    return this.read(caller, jobId);
   }
 
   /**
@@ -178,7 +187,7 @@ export class Jobs {
   delete(caller: Principal, jobId: string): void {
     const { store, removals } = this.#context;
     const { workspaceId } = caller;
-    const { record } = this.#states.read(workspaceId, jobId);
+    const { record } = this.#known(caller, jobId);
     requireControl(caller, record);
     const job = jobIdOf(workspaceId, jobId);
     this.#states.check(job, { type: 'delete' });
@@ -192,7 +201,7 @@ export class Jobs {
 
   /** Fires a job now, and returns the occurrence. Throws `not_found`, `role_too_low` and `job_running`. */
   fire(caller: Principal, jobId: string): Occurrence {
-    const stored = this.#states.read(caller.workspaceId, jobId);
+    const stored = this.#known(caller, jobId);
     requireControl(caller, stored.record);
     return this.#firing.fire(jobIdOf(caller.workspaceId, jobId), stored, caller.userId);
   }
@@ -269,10 +278,21 @@ function definitionOf({ target, schedule, paused: _, metadata, ...given }: NewJo
     timeZone: given.timeZone ?? 'UTC',
     arguments: given.arguments ?? [],
     timeoutS: given.timeoutS ?? null,
+    overlap: given.overlap ?? 'skip',
     catchUp: given.catchUp ?? 'last',
     retries: given.retries ?? 2,
+    retryOn: given.retryOn ?? 'server',
     ...shownMetadata(metadata),
   };
+}
+
+/** Throws `invalid_request` for arguments that nothing can read, because the job opens no session. */
+function checkArguments(target: JobTarget, words: NewJob['arguments'] = []): void {
+  if (words.length === 0 || (!isConversation(target) && !isOpenSession(target))) return;
+  const detail = 'Arguments are for a notebook on a session of its own. This job does not open a session.';
+  throw new AppError('invalid_request', detail, {
+    errors: [{ path: '/arguments', message: 'must be empty for this target' }],
+  });
 }
 
 function encoded(definition: Definition): Uint8Array {

@@ -1,10 +1,10 @@
 /** The decisions at the instants of a job: which of them fires, and which are skipped with which reason. */
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
-import { jobStatus } from '#machines/job.ts';
-import { type JobId, newId, type OccurrenceId, type WorkspaceId } from '#src/base/ids.ts';
+import { type JobEvent, jobStatus } from '#machines/job.ts';
+import { type JobId, newId, type OccurrenceId, type RunId, type WorkspaceId } from '#src/base/ids.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
-import type { Occurrence } from '#src/contract/wire/job.ts';
+import type { Job, Occurrence } from '#src/contract/wire/job.ts';
 import { Firing } from '#src/jobs/firing.ts';
 import { JobStates, occurrenceIn } from '#src/jobs/job-states.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
@@ -44,6 +44,90 @@ test('an instant during an occurrence is skipped', async (t) => {
   job.attend(CREATED + 2 * MINUTE_MS);
   assert.deepEqual((await job.seen()).at(-1), { minute: 2, status: 'skipped', reason: 'overlap' });
   assert.equal(job.begun(), 1);
+});
+
+test('with a queue one instant waits for the occurrence in progress, and further ones are skipped', async (t) => {
+  const job = await everyMinute(t, 'last', 1, 'queue');
+  for (const minute of [1, 2, 3]) job.attend(CREATED + minute * MINUTE_MS);
+  assert.deepEqual(await job.seen(), [
+    { minute: 1, status: 'due', reason: null },
+    { minute: 2, status: 'queued', reason: null },
+    { minute: 3, status: 'skipped', reason: 'overlap' },
+  ]);
+  assert.deepEqual([job.begun(), job.queued(), job.nextMinute()], [1, 1, 4]);
+});
+
+test('a job that is paused skips the instant that waits, and says why', async (t) => {
+  const job = await everyMinute(t, 'last', 1, 'queue');
+  job.attend(CREATED + MINUTE_MS);
+  job.attend(CREATED + 2 * MINUTE_MS);
+  job.tell({ type: 'pause', reason: null });
+  assert.deepEqual((await job.seen()).at(-1), { minute: 2, status: 'skipped', reason: 'paused' });
+});
+
+test('with cancel an instant replaces an occurrence without a run at once, and waits for the end of a run', async (t) => {
+  const job = await everyMinute(t, 'last', 1, 'cancel');
+  job.attend(CREATED + MINUTE_MS);
+  const first = job.current();
+  job.attend(CREATED + 2 * MINUTE_MS);
+  const second = job.current();
+  assert.notEqual(second, first);
+  assert.deepEqual([job.begun(), job.superseded], [2, [first]]);
+  job.tell({ type: 'begun', runId: 'run_1' as RunId });
+  for (const minute of [3, 4]) job.attend(CREATED + minute * MINUTE_MS);
+  assert.deepEqual([job.status(), job.current(), job.queued()], ['cancelling', second, 1]);
+  assert.deepEqual((await job.seen()).slice(2), [
+    { minute: 3, status: 'skipped', reason: 'overlap' },
+    { minute: 4, status: 'queued', reason: null },
+  ]);
+  job.tell({ type: 'over', failure: null, retryAtMs: null });
+  assert.deepEqual([job.status(), job.queued()], ['due', 0]);
+});
+
+test('a job that catches up with all fires the oldest missed instant and queues the others in order', async (t) => {
+  const job = await everyMinute(t, 'all');
+  job.attend(CREATED + 4 * MINUTE_MS);
+  assert.deepEqual(await job.seen(), [
+    { minute: 1, status: 'due', reason: null },
+    ...[2, 3, 4].map((minute) => ({ minute, status: 'queued', reason: null })),
+  ]);
+  job.attend(CREATED + 5 * MINUTE_MS);
+  assert.deepEqual((await job.seen()).at(-1), { minute: 5, status: 'skipped', reason: 'overlap' });
+  const order = [];
+  for (let i = 0; i < 4; i++) {
+    const current = job.current();
+    order.push((await job.occurrences()).findIndex(({ id }) => id === current) + 1);
+    job.tell({ type: 'over', failure: null, retryAtMs: null });
+  }
+  assert.deepEqual([order, job.status()], [[1, 2, 3, 4], 'waiting']);
+});
+
+test('at most the last hundred missed instants fire, also when some wait already', async (t) => {
+  const job = await everyMinute(t, 'all');
+  job.attend(CREATED + 100 * MINUTE_MS);
+  assert.deepEqual(
+    [(await job.seen()).filter(({ status }) => status === 'skipped').length, job.queued()],
+    [0, 99],
+  );
+  job.attend(CREATED + 102 * MINUTE_MS);
+  const seen = await job.seen();
+  assert.deepEqual(
+    seen.filter(({ status }) => status === 'skipped'),
+    [{ minute: 2, status: 'skipped', reason: 'missed' }],
+  );
+  assert.deepEqual([job.queued(), seen.length], [100, 102]);
+});
+
+test('of more than a hundred missed instants the earlier ones share one skipped record', async (t) => {
+  const job = await everyMinute(t, 'all');
+  job.attend(CREATED + 1000 * MINUTE_MS);
+  const [first] = await job.occurrences();
+  const seen = await job.seen();
+  assert.deepEqual(
+    [seen.length, seen[0]?.status, seen[1], job.queued()],
+    [101, 'skipped', { minute: 901, status: 'due', reason: null }, 99],
+  );
+  assert.equal(first?.lastDueAt, new Date(CREATED + 900 * MINUTE_MS).toISOString());
 });
 
 test('of many missed instants the last hundred have a record each, and the earlier ones share one', async (t) => {
@@ -105,7 +189,12 @@ test('a listener hears each occurrence that is over and each pause once, in the 
   assert.deepEqual(heard, ['skipped', 'completed', 'skipped', 'paused: owner_left']);
 });
 
-async function everyMinute(t: TestContext, catchUp: 'last' | 'none', minutes = 1) {
+async function everyMinute(
+  t: TestContext,
+  catchUp: Job['catchUp'],
+  minutes = 1,
+  overlap: Job['overlap'] = 'skip',
+) {
   const { store } = await temporaryStore(t);
   const runtime = new ActorRuntime(store, rememberingLog().log);
   const states = new JobStates({ store, runtime, metrics: new ServerMetrics(), cluster: ALONE });
@@ -117,8 +206,10 @@ async function everyMinute(t: TestContext, catchUp: 'last' | 'none', minutes = 1
     timeZone: 'UTC',
     arguments: [],
     timeoutS: null,
+    overlap,
     catchUp,
     retries: 2,
+    retryOn: 'server',
   };
   const createdAt = new Date(CREATED).toISOString();
   const nextMs = CREATED + minutes * MINUTE_MS;
@@ -137,18 +228,20 @@ async function everyMinute(t: TestContext, catchUp: 'last' | 'none', minutes = 1
     states.place(tx, job);
   });
   let begun = 0;
-  let isMember = true;
-  const begin = () => {
-    begun++;
-  };
+  let refusedFor: string | undefined;
+  const superseded: string[] = [];
   const firing = new Firing(
     { store },
     states,
-    { begin },
     {
-      roleOf: () => (isMember ? 'editor' : undefined),
-      maySubmit: () => true,
-      notebookExists: () => true,
+      begin() {
+        begun++;
+      },
+      supersede: (_, occurrenceId) => void superseded.push(occurrenceId),
+    },
+    {
+      refusal: () => (refusedFor === undefined ? undefined : { code: refusedFor, message: '' }),
+      obstacle: () => undefined,
     },
   );
   const occurrences = async (): Promise<Occurrence[]> => {
@@ -182,8 +275,11 @@ async function everyMinute(t: TestContext, catchUp: 'last' | 'none', minutes = 1
     begun: () => begun,
     nextMinute: () => ((snapshot().context.nextMs ?? 0) - CREATED) / MINUTE_MS,
     status: () => jobStatus(snapshot()),
+    superseded,
+    tell: (event: JobEvent) => states.tell(job, event),
+    queued: () => snapshot().context.queue.length,
     removeOwner() {
-      isMember = false;
+      refusedFor = 'owner_left';
     },
   };
 }

@@ -12,8 +12,15 @@ import {
 import type { JobId, OccurrenceId, RunId, WorkspaceId } from '#src/base/ids.ts';
 import { leafOf, outcomes, stored, type Table, testTable } from './chart-table.ts';
 
-type State = 'waiting' | 'active.due' | 'active.running' | 'active.backing-off' | 'paused' | 'ended';
-type Row = State | 'active.running and paused';
+type State =
+  | 'waiting'
+  | 'active.due'
+  | 'active.running'
+  | 'active.cancelling'
+  | 'active.backing-off'
+  | 'paused'
+  | 'ended';
+type Row = State | 'active.running and paused' | 'active.running with a queue';
 type Sent =
   | Exclude<JobEvent['type'], 'over' | 'skip' | 'reschedule'>
   | 'over'
@@ -35,12 +42,29 @@ const retry: JobEvent = { type: 'retry' };
 const pause: JobEvent = { type: 'pause', reason: null };
 const resume: JobEvent = { type: 'resume', nextMs: 3000 };
 const skip: JobEvent = { type: 'skip', nextMs: 4000 };
+const supersede: JobEvent = {
+  type: 'supersede',
+  occurrenceId: 'occ_9' as OccurrenceId,
+  dueMs: 1900,
+  nextMs: 6000,
+};
+const withdraw: JobEvent = { type: 'withdraw' };
+const queue: JobEvent = {
+  type: 'queue',
+  queue: [
+    { id: 'occ_2' as OccurrenceId, dueMs: 1100 },
+    { id: 'occ_3' as OccurrenceId, dueMs: 1200 },
+  ],
+  nextMs: 7000,
+};
 
 const WAY: Record<Row, readonly JobEvent[]> = {
   waiting: [],
   'active.due': [due],
   'active.running': [due, begun],
   'active.running and paused': [due, begun, pause],
+  'active.running with a queue': [due, begun, queue],
+  'active.cancelling': [due, begun, supersede],
   'active.backing-off': [due, begun, repeated],
   paused: [pause],
   ended: [{ type: 'skip', nextMs: null }],
@@ -56,6 +80,9 @@ const EVENTS: Record<Sent, JobEvent> = {
   retry,
   pause,
   resume,
+  queue,
+  supersede,
+  withdraw,
   skip,
   'skip to the end': { type: 'skip', nextMs: null },
   reschedule: { type: 'reschedule', nextMs: 5000 },
@@ -68,6 +95,9 @@ const NO_ATTEMPT = {
   over: 'ignored',
   'over, to be repeated': 'ignored',
   retry: 'ignored',
+  queue: 'ignored',
+  supersede: 'ignored',
+  withdraw: 'ignored',
 } as const;
 
 const active = <const S extends State>(state: S) =>
@@ -78,6 +108,9 @@ const active = <const S extends State>(state: S) =>
     over: { to: 'waiting' },
     'over, to be repeated': { to: 'active.backing-off' },
     retry: 'ignored',
+    queue: { to: state },
+    supersede: { to: 'active.due' },
+    withdraw: 'ignored',
     pause: { to: state },
     resume: 'ignored',
     skip: { to: state },
@@ -100,10 +133,26 @@ const TABLE: Table<Row, Sent> = {
     'reschedule to the end': { to: 'ended' },
     delete: { to: 'waiting' },
   },
-  'active.due': { ...active('active.due'), begun: { to: 'active.running' } },
-  'active.running': active('active.running'),
+  'active.due': {
+    ...active('active.due'),
+    begun: { to: 'active.running' },
+    withdraw: { to: 'waiting' },
+  },
+  'active.running': { ...active('active.running'), supersede: { to: 'active.cancelling' } },
+  'active.running with a queue': {
+    ...active('active.running'),
+    over: { to: 'active.due' },
+    supersede: { to: 'active.cancelling' },
+  },
+  'active.cancelling': {
+    ...active('active.cancelling'),
+    over: { to: 'active.due' },
+    'over, to be repeated': { to: 'active.due' },
+    supersede: { to: 'active.cancelling' },
+  },
   'active.running and paused': {
     ...active('active.running'),
+    supersede: { to: 'active.cancelling' },
     over: { to: 'paused' },
     resume: { to: 'active.running' },
   },
@@ -196,6 +245,56 @@ test('five failures in a row pause a job, and a success between them does not', 
   });
 });
 
+test('each queued occurrence begins with the end of the one before it', () => {
+  const job = jobAt('active.running with a queue');
+  const seen = () => {
+    const { context } = job.getSnapshot();
+    return [jobStatus(job.getSnapshot()), context.occurrence?.id, context.queue.length];
+  };
+  assert.deepEqual(seen(), ['running', 'occ_1', 2]);
+  job.send(failed);
+  assert.deepEqual(seen(), ['due', 'occ_2', 1]);
+  job.send(withdraw);
+  assert.deepEqual(seen(), ['due', 'occ_3', 0]);
+  job.send(begun);
+  job.send(succeeded);
+  assert.deepEqual(seen(), ['waiting', undefined, 0]);
+  assert.equal(contextAt('active.running with a queue').nextMs, 7000);
+});
+
+test('a job that is paused drops its queue, whether a person or its failures pause it', () => {
+  assert.deepEqual(jobAt('active.running with a queue', pause).getSnapshot().context.queue, []);
+  const fails = Array.from({ length: MAX_FAILURES - 1 }, () => [due, begun, failed]).flat();
+  const paused = jobAt('waiting', ...fails, due, begun, queue, failed).getSnapshot();
+  assert.deepEqual([jobStatus(paused), paused.context.queue], ['paused', []]);
+});
+
+test('a run that is superseded ends before the next occurrence begins, and is not repeated', () => {
+  const { queue: waiting, occurrence, nextMs } = contextAt('active.cancelling');
+  assert.deepEqual([waiting, occurrence?.id, nextMs], [[{ id: 'occ_9', dueMs: 1900 }], 'occ_1', 6000]);
+  const after = jobAt('active.cancelling', repeated).getSnapshot().context;
+  assert.deepEqual([after.occurrence?.id, after.queue], ['occ_9', []]);
+});
+
+test('an occurrence without a run is superseded at once, and the queue with it', () => {
+  for (const row of ['active.due', 'active.backing-off'] as const) {
+    const after: JobContext = jobAt(row, queue, supersede).getSnapshot().context;
+    assert.deepEqual(after.occurrence, {
+      id: 'occ_9',
+      dueMs: 1900,
+      attempt: 1,
+      runId: null,
+      retryAtMs: null,
+    });
+    assert.deepEqual(after.queue, []);
+  }
+});
+
+test('an occurrence that is withdrawn counts neither as a failure nor as a success', () => {
+  const { failures } = jobAt('waiting', due, begun, failed, due, withdraw).getSnapshot().context;
+  assert.equal(failures, 1);
+});
+
 test('a job that was resumed may fail five times again', () => {
   const fails = Array.from({ length: MAX_FAILURES }, () => [due, begun, failed]).flat();
   const { context } = jobAt('waiting', ...fails, resume).getSnapshot();
@@ -224,6 +323,8 @@ test('a job needs attention at its next attempt or at its next instant, whicheve
       ['active.due', 2000],
       ['active.running', 2000],
       ['active.running and paused', null],
+      ['active.running with a queue', 7000],
+      ['active.cancelling', 6000],
       ['active.backing-off', 1800],
       ['paused', null],
       ['ended', null],
@@ -234,7 +335,7 @@ test('a job needs attention at its next attempt or at its next instant, whicheve
 test('each state of a job has a status', () => {
   assert.deepEqual(
     ROWS.map((row) => jobStatus(jobAt(row).getSnapshot())),
-    ['waiting', 'due', 'running', 'running', 'backing-off', 'paused', 'ended'],
+    ['waiting', 'due', 'running', 'running', 'running', 'cancelling', 'backing-off', 'paused', 'ended'],
   );
 });
 

@@ -48,31 +48,75 @@ const MAX_CELLS = 1000;
 /** The most often that a failed occurrence is repeated. */
 const MAX_RETRIES = 10;
 
-const TargetSchema = Type.Object(
-  {
-    notebookId: Type.String({ minLength: 1, maxLength: 200 }),
-    cells: Type.Optional(
-      Type.Array(CellIdSchema, {
-        minItems: 1,
-        maxItems: MAX_CELLS,
-        description: 'The cells that run, after the cells that they depend on. Omitted: all cells.',
-      }),
+/** The longest prompt of a job, in characters. */
+const MAX_PROMPT_CHARS = 20_000;
+
+const target = {
+  notebookId: Type.String({ minLength: 1, maxLength: 200 }),
+  cells: Type.Optional(
+    Type.Array(CellIdSchema, {
+      minItems: 1,
+      maxItems: MAX_CELLS,
+      description: 'The cells that run, after the cells that they depend on. Omitted: all cells.',
+    }),
+  ),
+};
+
+const TargetSchema = Type.Union(
+  [
+    Type.Object(
+      {
+        ...target,
+        datasourceSlugs: Type.Optional(
+          Type.Array(Type.String({ minLength: 1, maxLength: 120 }), {
+            maxItems: 100,
+            description: 'The datasources that the notebook may use. Omitted: those of the notebook.',
+          }),
+        ),
+      },
+      {
+        $id: 'NotebookTarget',
+        ...closed,
+        description:
+          'The notebook as it is when the job fires, on a session of its own. The session works on a copy, which is deleted ' +
+          'afterwards; the runs are kept.',
+      },
     ),
-    datasourceSlugs: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: 120 }), {
-        maxItems: 100,
-        description: 'The datasources that the notebook may use. Omitted: those of the notebook.',
-      }),
+    Type.Object(
+      { ...target, session: Type.Literal('open') },
+      {
+        $id: 'OpenSessionTarget',
+        ...closed,
+        description:
+          'The open session of the notebook. An instant at which there is none is skipped with the reason `no_session`, and one at ' +
+          'which the session has other work with the reason `busy`. A session that sleeps is woken.',
+      },
     ),
-  },
+    Type.Object(
+      {
+        agentSessionId: Type.String({ minLength: 1, maxLength: 200 }),
+        prompt: Type.String({ minLength: 1, maxLength: MAX_PROMPT_CHARS }),
+      },
+      {
+        $id: 'ConversationTarget',
+        ...closed,
+        description:
+          'A prompt in an agent conversation that the owner of the job can use. An instant at which the conversation answers another ' +
+          'prompt is skipped with the reason `conversation_busy`, and one at which it is closed with `conversation_closed`. Only ' +
+          'members who can read the conversation see the job.',
+      },
+    ),
+  ],
   {
     $id: 'JobTarget',
-    ...closed,
-    description:
-      'The notebook as it is when the job fires, on a session of its own. The session works on a copy, which is deleted afterwards; ' +
-      'the runs are kept.',
+    examples: [
+      { notebookId: 'nb_01k6gq0000aaaaaaaaaaaaaaaa' },
+      { notebookId: 'nb_01k6gq0000aaaaaaaaaaaaaaaa', session: 'open' },
+      { agentSessionId: 'conv_01k6gq0000aaaaaaaaaaaaaaaa', prompt: 'Summarise the news of the day.' },
+    ],
   },
 );
+export type JobTarget = Wire<typeof TargetSchema>;
 
 const members = {
   name: nullable(Type.String({ minLength: 1, maxLength: 200, description: 'A name for people.' })),
@@ -90,10 +134,17 @@ const members = {
       description: 'How many seconds a run may take. Null: no deadline.',
     }),
   ),
-  catchUp: oneOf(['last', 'none'], {
+  overlap: oneOf(['skip', 'queue', 'cancel'], {
+    description:
+      'What happens with an instant that comes during an occurrence. `skip`, the default: it is skipped with the reason `overlap`. ' +
+      '`queue`: one instant waits, fires when the occurrence is over, and further ones are skipped. `cancel`: the occurrence is ' +
+      'cancelled with the reason `superseded`, and the instant fires then.',
+  }),
+  catchUp: oneOf(['last', 'none', 'all'], {
     description:
       'What happens with instants that passed while the server was not running. `last`, the default: the last of them fires, and the ' +
-      'earlier ones are skipped. `none`: instants that are more than a minute late are skipped.',
+      'earlier ones are skipped. `none`: instants that are more than a minute late are skipped. `all`: the last hundred of them ' +
+      'fire one after another, the oldest first, and the earlier ones are skipped.',
   }),
   retries: Type.Integer({
     minimum: 0,
@@ -102,6 +153,11 @@ const members = {
       'How often an occurrence is attempted again after an end that is not the fault of the notebook, such as a lost kernel or a ' +
       'limit of sessions. The first pause is 30 seconds, and each further pause is twice as long. The default is 2.',
   }),
+  retryOn: oneOf(['server', 'all'], {
+    description:
+      'Which ends are attempted again. `server`, the default: ends that are not the fault of the notebook. `all`: each failure, also ' +
+      'one of a cell.',
+  }),
 };
 
 const optionalMembers = {
@@ -109,8 +165,10 @@ const optionalMembers = {
   timeZone: Type.Optional(members.timeZone),
   arguments: Type.Optional(members.arguments),
   timeoutS: Type.Optional(members.timeoutS),
+  overlap: Type.Optional(members.overlap),
   catchUp: Type.Optional(members.catchUp),
   retries: Type.Optional(members.retries),
+  retryOn: Type.Optional(members.retryOn),
   metadata: Type.Optional(MetadataSchema),
   paused: Type.Optional(Type.Boolean({ description: 'Whether the job fires only when a person fires it.' })),
 };
@@ -162,9 +220,10 @@ const JobReasonSchema = Type.Object(
   { $id: 'JobReason', ...closed },
 );
 
-const JobStatusSchema = oneOf(['waiting', 'due', 'running', 'backing-off', 'paused', 'ended'], {
+const JobStatusSchema = oneOf(['waiting', 'due', 'running', 'cancelling', 'backing-off', 'paused', 'ended'], {
   description:
-    '`waiting` for its next instant. `due`: an occurrence has begun, and its run has not. `running`. `backing-off`: the occurrence is ' +
+    '`waiting` for its next instant. `due`: an occurrence has begun, and its run has not. `running`. `cancelling`: the run is being ' +
+    'cancelled, because the next instant has come (`overlap`). `backing-off`: the occurrence is ' +
     'attempted again after a pause. `paused`. `ended`: the schedule has no further instant.',
 });
 
@@ -184,12 +243,19 @@ export const OccurrenceSchema = Type.Object(
           'missed instants.',
       }),
     ),
-    status: oneOf(['due', 'running', 'backing-off', 'completed', 'failed', 'cancelled', 'skipped']),
+    status: oneOf(
+      ['queued', 'due', 'running', 'backing-off', 'completed', 'failed', 'cancelled', 'skipped'],
+      {
+        description:
+          '`queued`: waits for the occurrence before it. `due`: has begun, and its run has not. `backing-off`: is attempted again after ' +
+          'a pause.',
+      },
+    ),
     reason: nullable(JobReasonSchema),
     attempts: Type.Integer({ description: 'How many attempts have begun.' }),
     runId: nullable(Type.String({ description: 'The run of the last attempt that had one.' })),
     firedBy: Type.Optional(Type.String({ description: 'The user who has fired the job.' })),
-    startedAt: nullable(Timestamp),
+    startedAt: nullable({ ...Timestamp, description: 'When the run of the first attempt began.' }),
     finishedAt: nullable(Timestamp),
   },
   { $id: 'JobOccurrence', ...closed },
@@ -228,8 +294,10 @@ export const JobSchema = Type.Object(
         timeZone: 'Europe/Berlin',
         arguments: ['--month=3'],
         timeoutS: null,
+        overlap: 'skip',
         catchUp: 'last',
         retries: 2,
+        retryOn: 'server',
         paused: false,
         status: 'waiting',
         reason: null,

@@ -12,7 +12,7 @@ interface JobRequest {
   readonly params: { readonly jobId: string };
 }
 
-/** Jobs, which run notebooks at the instants of a schedule. */
+/** Jobs, which run notebooks and prompt agents at the instants of a schedule. */
 export function jobRoutes(jobs: Jobs): readonly Route[] {
   // For an unknown job the worker that received the request answers.
   const homeOf = ({ principal, params }: JobRequest): RequestHome => {
@@ -24,14 +24,16 @@ export function jobRoutes(jobs: Jobs): readonly Route[] {
       ...OPERATIONS.createJob,
       summary: 'Create a job',
       description:
-        'The job runs a notebook at the instants of its schedule, with the rights of the caller, which are checked at each instant. ' +
-        'Each instant has exactly one occurrence: it runs the notebook, or was skipped with a reason.',
+        'The job runs a notebook or prompts an agent at the instants of its schedule, with the rights of the caller, which are checked at each instant. ' +
+        'Each instant has exactly one occurrence: it has a run, or was skipped with a reason.',
       tags,
       access: { action: 'job.write' },
       sharedTurn: true,
       homeInBody: true,
-      homeOf: ({ body }) => ({ id: body.target.notebookId }),
-      errors: ['not_found', 'quota_exceeded'],
+      homeOf: ({ body: { target } }) => ({
+        id: 'notebookId' in target ? target.notebookId : target.agentSessionId,
+      }),
+      errors: ['not_found', 'conversation_read_only', 'quota_exceeded'],
       handle({ principal, body }) {
         const job = jobs.create(principal, body);
         return created(job, pathOf('getJob', { jobId: job.id }));
@@ -46,8 +48,7 @@ export function jobRoutes(jobs: Jobs): readonly Route[] {
       access: { action: 'job.read' },
       readsStoreOnly: true,
       errors: ['invalid_cursor'],
-      handle: async ({ principal, query, signal }) =>
-        ok(await jobs.list(principal.workspaceId, { ...query, signal })),
+      handle: async ({ principal, query, signal }) => ok(await jobs.list(principal, { ...query, signal })),
     }),
     defineRoute({
       ...OPERATIONS.previewJob,
@@ -69,7 +70,7 @@ export function jobRoutes(jobs: Jobs): readonly Route[] {
       tags,
       access: { action: 'job.read' },
       homeOf,
-      handle: ({ principal, params }) => ok(jobs.read(principal.workspaceId, params.jobId)),
+      handle: ({ principal, params }) => ok(jobs.read(principal, params.jobId)),
     }),
     defineRoute({
       ...OPERATIONS.updateJob,
@@ -118,8 +119,7 @@ export function jobRoutes(jobs: Jobs): readonly Route[] {
       access: { action: 'job.read' },
       readsStoreOnly: true,
       errors: ['invalid_cursor'],
-      handle: ({ principal, params, query }) =>
-        ok(jobs.occurrences(principal.workspaceId, params.jobId, query)),
+      handle: ({ principal, params, query }) => ok(jobs.occurrences(principal, params.jobId, query)),
     }),
   ];
 }

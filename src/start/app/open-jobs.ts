@@ -1,14 +1,18 @@
 /** Opens jobs: their states, the decisions at their instants, their attempts, and the clock of this worker. */
 
+import type { AgentPlane } from '#src/agent/open-agents.ts';
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { Attempts } from '#src/jobs/attempts.ts';
 import { Firing } from '#src/jobs/firing.ts';
 import { JobClock } from '#src/jobs/job-clock.ts';
 import { JobStates } from '#src/jobs/job-states.ts';
 import { Jobs } from '#src/jobs/jobs.ts';
+import { Targets } from '#src/jobs/targets.ts';
+import { notebookStatusOf } from '#src/notebook/sessions/notebook-session-record.ts';
 import type { JobsCondition } from '#src/operate/operators/server-gauges.ts';
 import { reaches } from '#src/people/auth/permissions.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
+import { conversationRecords } from '#storage/records/conversations.ts';
 import type { Ground } from './ground.ts';
 import type { NotebookPlane } from './open-notebooks.ts';
 
@@ -24,29 +28,48 @@ export interface JobPlane {
   begin(): void;
 }
 
-/** Opens the plane; `stack` ends its timer. */
+/** Opens the plane; `stack` ends its timer and its line of attempts. */
 export function openJobs(
   ground: Ground & RunPlaneContext & { readonly log: Ground['log'] },
-  notebooks: Pick<NotebookPlane, 'notebooks' | 'copies' | 'executions'>,
+  { notebooks, actors, copies, executions, sessions }: NotebookPlane,
+  agents: AgentPlane,
   stack: AsyncDisposableStack,
 ): JobPlane {
   const { cluster, identity, phase, store } = ground;
   const isEnding = () => phase.isDraining;
-  const notebookExists = notebooks.notebooks.exists.bind(notebooks.notebooks);
   const states = new JobStates(ground);
-  const { copies, executions } = notebooks;
-  const attempts = new Attempts(ground, states, { copies, executions, isEnding });
-  const firing = new Firing(ground, states, attempts, {
+  const targets = new Targets({
     roleOf: (workspaceId, userId) => identity.members.reader(workspaceId, userId)?.role,
     maySubmit: (role) => reaches(role, 'editor'),
-    notebookExists,
+    notebookExists: notebooks.exists.bind(notebooks),
+    sessionStatus(workspaceId, notebookId) {
+      const peek = actors.peek({ workspaceId, id: notebookId });
+      return peek && notebookStatusOf(peek);
+    },
+    conversationExists: (workspaceId, sessionId) => store.has(conversationRecords, workspaceId, sessionId),
+    checkUse(caller, sessionId) {
+      agents.access.usable(caller, sessionId);
+    },
+    mayKnow: agents.mayKnow,
+    agentStatus: agents.statusOf,
   });
+  const attempts = stack.use(
+    new Attempts(ground, states, targets, {
+      copies,
+      executions,
+      sessions,
+      prompt: (...prompt) => agents.prompts.submit(...prompt),
+      stopRun: (kind, ...run) => (kind === 'agent' ? agents.prompts : executions).cancel(...run),
+      isEnding,
+    }),
+  );
+  const firing = new Firing(ground, states, attempts, targets);
   const attend = firing.attend.bind(firing);
   const clock = stack.use(new JobClock(ground, states, { attend, isEnding }));
   return {
     condition: () => ({ overdueS: clock.overdueMs(Date.now()) / 1000, ...states.tally.counts() }),
     forget: (workspaceId) => states.tally.forget(workspaceId),
-    jobs: new Jobs(ground, states, firing, notebookExists),
+    jobs: new Jobs(ground, states, firing, targets),
     states,
     begin() {
       if (store.isReadOnly) return;

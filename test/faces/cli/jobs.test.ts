@@ -38,7 +38,7 @@ test('jobs create pushes a file, prints the id of the job alone, and shows its n
   for (const line of instants) assert.match(line, /^ {2}Mon \d{4}-\d\d-\d\d 07:00:00 GMT\+0[12]:00$/);
   const job = await jobs.get(out.trim());
   assert.deepEqual([job.schedule, job.timeZone], [{ cron: '0 7 * * MON' }, 'Europe/Berlin']);
-  assert.equal((await notebooks.get(job.target.notebookId)).title, 'weekly');
+  assert.equal((await notebooks.get(targetOf(job).notebookId)).title, 'weekly');
   await text(['jobs', 'delete', job.id]);
 });
 
@@ -48,7 +48,7 @@ test('jobs create takes the id, the title and the file of a notebook, and pushes
   file('named.py', { one: '2' });
   for (const named of [id, 'named', name]) {
     const job = await json<Job>(['jobs', 'create', named, ...MONDAYS]);
-    assert.equal(job.target.notebookId, id, named);
+    assert.equal(targetOf(job).notebookId, id, named);
     await text(['jobs', 'delete', job.id]);
   }
   assert.equal((await notebooks.get(id)).serialization.cells[0]?.code, '2');
@@ -63,8 +63,8 @@ test('jobs create passes on every option', async () => {
       ['--metadata', 'team=sales', '--paused'],
     ].flat(),
   );
-  const { serialization } = await notebooks.get(job.target.notebookId);
-  assert.deepEqual(job.target.cells, [serialization.cells[1]?.cell_id]);
+  const { serialization } = await notebooks.get(targetOf(job).notebookId);
+  assert.deepEqual(targetOf(job).cells, [serialization.cells[1]?.cell_id]);
   assert.deepEqual(
     [job.schedule, job.name, job.arguments, job.timeoutS, job.retries, job.catchUp, job.metadata, job.status],
     [{ everyS: 7200 }, 'Every other hour', ['--month=3'], 60, 0, 'none', { team: 'sales' }, 'paused'],
@@ -218,3 +218,9 @@ test('an instant is shown in the time zone of its job, and a schedule as its opt
   ] as const)
     assert.equal(scheduleText({ schedule: { everyS }, timeZone }), `every ${shown}`);
 });
+
+/** Returns the notebook of a job. */
+function targetOf({ target }: Job) {
+  assert.ok('notebookId' in target);
+  return target;
+}

@@ -683,6 +683,24 @@ class ConsoleOutputEvent(Struct, tag_field='type', tag='console-output'):
     id: str = ''
 
 
+class ConversationTarget(Struct):
+    """
+    A prompt in an agent conversation that the owner of the job can use. An instant at which the conversation answers another prompt is skipped with the reason `conversation_busy`, and one at which it is closed with `conversation_closed`. Only members who can read the conversation see the job.
+    """
+
+    agent_session_id: str = field(name='agentSessionId')
+    prompt: str
+
+
+class ConversationTargetOutput(Struct):
+    """
+    A prompt in an agent conversation that the owner of the job can use. An instant at which the conversation answers another prompt is skipped with the reason `conversation_busy`, and one at which it is closed with `conversation_closed`. Only members who can read the conversation see the job.
+    """
+
+    agent_session_id: str = field(name='agentSessionId')
+    prompt: str
+
+
 class CreateCell(Struct, tag_field='type', tag='create-cell'):
     """
     Adds a cell: at the end, or at the place that `before` or `after` names. Without `cellId` the server chooses an id.
@@ -1189,58 +1207,6 @@ class IntervalScheduleOutput(Struct):
 class JobReason(Struct):
     code: str
     message: str
-
-
-class JobTarget(Struct):
-    """
-    The notebook as it is when the job fires, on a session of its own. The session works on a copy, which is deleted afterwards; the runs are kept.
-    """
-
-    notebook_id: str = field(name='notebookId')
-    cells: (
-        Annotated[
-            list[str],
-            Meta(
-                description='The cells that run, after the cells that they depend on. Omitted: all cells.'
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    datasource_slugs: (
-        Annotated[
-            list[str],
-            Meta(
-                description='The datasources that the notebook may use. Omitted: those of the notebook.'
-            ),
-        ]
-        | UnsetType
-    ) = field(name='datasourceSlugs', default=UNSET)
-
-
-class JobTargetOutput(Struct):
-    """
-    The notebook as it is when the job fires, on a session of its own. The session works on a copy, which is deleted afterwards; the runs are kept.
-    """
-
-    notebook_id: str = field(name='notebookId')
-    cells: (
-        Annotated[
-            list[str],
-            Meta(
-                description='The cells that run, after the cells that they depend on. Omitted: all cells.'
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    datasource_slugs: (
-        Annotated[
-            list[str],
-            Meta(
-                description='The datasources that the notebook may use. Omitted: those of the notebook.'
-            ),
-        ]
-        | UnsetType
-    ) = field(name='datasourceSlugs', default=UNSET)
 
 
 class KernelHostState(Struct):
@@ -1860,6 +1826,58 @@ class NotebookSummary(Struct):
     ) = field(name='updatedBy', default=UNSET)
 
 
+class NotebookTarget(Struct):
+    """
+    The notebook as it is when the job fires, on a session of its own. The session works on a copy, which is deleted afterwards; the runs are kept.
+    """
+
+    notebook_id: str = field(name='notebookId')
+    cells: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The cells that run, after the cells that they depend on. Omitted: all cells.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    datasource_slugs: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The datasources that the notebook may use. Omitted: those of the notebook.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='datasourceSlugs', default=UNSET)
+
+
+class NotebookTargetOutput(Struct):
+    """
+    The notebook as it is when the job fires, on a session of its own. The session works on a copy, which is deleted afterwards; the runs are kept.
+    """
+
+    notebook_id: str = field(name='notebookId')
+    cells: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The cells that run, after the cells that they depend on. Omitted: all cells.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    datasource_slugs: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The datasources that the notebook may use. Omitted: those of the notebook.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='datasourceSlugs', default=UNSET)
+
+
 class NotebookVersion(Struct):
     updated_at: Annotated[str, Meta(description='The time of the last change in this version. It names the version.')] = field(
         name='updatedAt'
@@ -1941,6 +1959,42 @@ class OpenNotebookSession(Struct):
     ) = UNSET
     ttl_s: int | None | UnsetType = field(name='ttlS', default=UNSET)
     idle_timeout_s: int | None | UnsetType = field(name='idleTimeoutS', default=UNSET)
+
+
+class OpenSessionTarget(Struct):
+    """
+    The open session of the notebook. An instant at which there is none is skipped with the reason `no_session`, and one at which the session has other work with the reason `busy`. A session that sleeps is woken.
+    """
+
+    notebook_id: str = field(name='notebookId')
+    session: Literal['open']
+    cells: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The cells that run, after the cells that they depend on. Omitted: all cells.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class OpenSessionTargetOutput(Struct):
+    """
+    The open session of the notebook. An instant at which there is none is skipped with the reason `no_session`, and one at which the session has other work with the reason `busy`. A session that sleeps is woken.
+    """
+
+    notebook_id: str = field(name='notebookId')
+    session: Literal['open']
+    cells: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The cells that run, after the cells that they depend on. Omitted: all cells.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class OutputTableColumn(Struct):
@@ -3482,11 +3536,20 @@ class JobChange(Struct):
         | UnsetType
     ) = UNSET
     timeout_s: int | None | UnsetType = field(name='timeoutS', default=UNSET)
+    overlap: (
+        Annotated[
+            Literal['skip', 'queue', 'cancel'],
+            Meta(
+                description='What happens with an instant that comes during an occurrence. `skip`, the default: it is skipped with the reason `overlap`. `queue`: one instant waits, fires when the occurrence is over, and further ones are skipped. `cancel`: the occurrence is cancelled with the reason `superseded`, and the instant fires then.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     catch_up: (
         Annotated[
-            Literal['last', 'none'],
+            Literal['last', 'none', 'all'],
             Meta(
-                description='What happens with instants that passed while the server was not running. `last`, the default: the last of them fires, and the earlier ones are skipped. `none`: instants that are more than a minute late are skipped.'
+                description='What happens with instants that passed while the server was not running. `last`, the default: the last of them fires, and the earlier ones are skipped. `none`: instants that are more than a minute late are skipped. `all`: the last hundred of them fire one after another, the oldest first, and the earlier ones are skipped.'
             ),
         ]
         | UnsetType
@@ -3500,6 +3563,15 @@ class JobChange(Struct):
         ]
         | UnsetType
     ) = UNSET
+    retry_on: (
+        Annotated[
+            Literal['server', 'all'],
+            Meta(
+                description='Which ends are attempted again. `server`, the default: ends that are not the fault of the notebook. `all`: each failure, also one of a cell.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='retryOn', default=UNSET)
     metadata: (
         Annotated[
             dict[str, str],
@@ -3537,7 +3609,12 @@ class JobOccurrence(Struct):
     due_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = (
         field(name='dueAt')
     )
-    status: Literal['due', 'running', 'backing-off', 'completed', 'failed', 'cancelled', 'skipped']
+    status: Annotated[
+        Literal['queued', 'due', 'running', 'backing-off', 'completed', 'failed', 'cancelled', 'skipped'],
+        Meta(
+            description='`queued`: waits for the occurrence before it. `due`: has begun, and its run has not. `backing-off`: is attempted again after a pause.'
+        ),
+    ]
     reason: JobReason | None
     attempts: Annotated[int, Meta(description='How many attempts have begun.')]
     run_id: str | None = field(name='runId')
@@ -3568,6 +3645,12 @@ class JobOccurrencePage(Struct):
         ]
         | None
     ) = field(name='nextCursor')
+
+
+JobTarget: TypeAlias = NotebookTarget | OpenSessionTarget | ConversationTarget
+
+
+JobTargetOutput: TypeAlias = NotebookTargetOutput | OpenSessionTargetOutput | ConversationTargetOutput
 
 
 class KernelList(Struct):
@@ -3681,11 +3764,20 @@ class NewJob(Struct):
         | UnsetType
     ) = UNSET
     timeout_s: int | None | UnsetType = field(name='timeoutS', default=UNSET)
+    overlap: (
+        Annotated[
+            Literal['skip', 'queue', 'cancel'],
+            Meta(
+                description='What happens with an instant that comes during an occurrence. `skip`, the default: it is skipped with the reason `overlap`. `queue`: one instant waits, fires when the occurrence is over, and further ones are skipped. `cancel`: the occurrence is cancelled with the reason `superseded`, and the instant fires then.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     catch_up: (
         Annotated[
-            Literal['last', 'none'],
+            Literal['last', 'none', 'all'],
             Meta(
-                description='What happens with instants that passed while the server was not running. `last`, the default: the last of them fires, and the earlier ones are skipped. `none`: instants that are more than a minute late are skipped.'
+                description='What happens with instants that passed while the server was not running. `last`, the default: the last of them fires, and the earlier ones are skipped. `none`: instants that are more than a minute late are skipped. `all`: the last hundred of them fire one after another, the oldest first, and the earlier ones are skipped.'
             ),
         ]
         | UnsetType
@@ -3699,6 +3791,15 @@ class NewJob(Struct):
         ]
         | UnsetType
     ) = UNSET
+    retry_on: (
+        Annotated[
+            Literal['server', 'all'],
+            Meta(
+                description='Which ends are attempted again. `server`, the default: ends that are not the fault of the notebook. `all`: each failure, also one of a cell.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='retryOn', default=UNSET)
     metadata: (
         Annotated[
             dict[str, str],
@@ -4375,7 +4476,13 @@ class Job(Struct):
         ),
     ]
     timeout_s: int | None = field(name='timeoutS')
-    catch_up: Annotated[Literal['last', 'none'], Meta(description='What happens with instants that passed while the server was not running. `last`, the default: the last of them fires, and the earlier ones are skipped. `none`: instants that are more than a minute late are skipped.')] = field(
+    overlap: Annotated[
+        Literal['skip', 'queue', 'cancel'],
+        Meta(
+            description='What happens with an instant that comes during an occurrence. `skip`, the default: it is skipped with the reason `overlap`. `queue`: one instant waits, fires when the occurrence is over, and further ones are skipped. `cancel`: the occurrence is cancelled with the reason `superseded`, and the instant fires then.'
+        ),
+    ]
+    catch_up: Annotated[Literal['last', 'none', 'all'], Meta(description='What happens with instants that passed while the server was not running. `last`, the default: the last of them fires, and the earlier ones are skipped. `none`: instants that are more than a minute late are skipped. `all`: the last hundred of them fire one after another, the oldest first, and the earlier ones are skipped.')] = field(
         name='catchUp'
     )
     retries: Annotated[
@@ -4384,11 +4491,14 @@ class Job(Struct):
             description='How often an occurrence is attempted again after an end that is not the fault of the notebook, such as a lost kernel or a limit of sessions. The first pause is 30 seconds, and each further pause is twice as long. The default is 2.'
         ),
     ]
+    retry_on: Annotated[Literal['server', 'all'], Meta(description='Which ends are attempted again. `server`, the default: ends that are not the fault of the notebook. `all`: each failure, also one of a cell.')] = field(
+        name='retryOn'
+    )
     paused: bool
     status: Annotated[
-        Literal['waiting', 'due', 'running', 'backing-off', 'paused', 'ended'],
+        Literal['waiting', 'due', 'running', 'cancelling', 'backing-off', 'paused', 'ended'],
         Meta(
-            description='`waiting` for its next instant. `due`: an occurrence has begun, and its run has not. `running`. `backing-off`: the occurrence is attempted again after a pause. `paused`. `ended`: the schedule has no further instant.'
+            description='`waiting` for its next instant. `due`: an occurrence has begun, and its run has not. `running`. `cancelling`: the run is being cancelled, because the next instant has come (`overlap`). `backing-off`: the occurrence is attempted again after a pause. `paused`. `ended`: the schedule has no further instant.'
         ),
     ]
     reason: JobReason | None

@@ -28,7 +28,10 @@ import { type ListColumn, printJson, printList } from '../terminal.ts';
 const COLUMNS: readonly ListColumn<Job>[] = [
   { title: 'id', of: ({ id }) => id },
   { title: 'name', of: ({ name }) => name },
-  { title: 'notebook', of: ({ target }) => target.notebookId },
+  {
+    title: 'target',
+    of: ({ target }) => ('prompt' in target ? target.agentSessionId : target.notebookId),
+  },
   { title: 'schedule', of: scheduleText },
   { title: 'status', of: ({ status }) => status },
   { title: 'failures', of: ({ failures }) => String(failures) },
@@ -322,7 +325,10 @@ async function fire(
     });
     // The copy that has run is gone. Its cells have the ids of the notebook.
     const { target } = await client.jobs.get(jobId, { signal });
-    const notebook = await unlessRefused(client.notebooks.get(target.notebookId, { signal }));
+    const notebook =
+      'prompt' in target
+        ? undefined
+        : await unlessRefused(client.notebooks.get(target.notebookId, { signal }));
     if (notebook !== undefined) screen.nameCells(notebook);
     await screen.finish(ended);
   }

@@ -1,5 +1,5 @@
 /** Jobs and their occurrences as text. */
-import type { Job, Occurrence, Schedule } from '#src/contract/wire/job.ts';
+import type { Job, JobTarget, Occurrence, Schedule } from '#src/contract/wire/job.ts';
 import type { Style } from '../style.ts';
 import { table } from '../table.ts';
 import type { ListColumn } from '../terminal.ts';
@@ -76,8 +76,7 @@ export function jobText(job: Job, occurrences: readonly Occurrence[], style: Sty
   const facts = [
     ['job', id],
     ...(name === null ? [] : [['name', name]]),
-    ['notebook', target.notebookId],
-    ...(target.cells === undefined ? [] : [['cells', target.cells.join(', ')]]),
+    ...targetFacts(target),
     ...(words.length === 0 ? [] : [['arguments', words.join(' ')]]),
     ['schedule', scheduleText(job)],
     ['owner', job.ownerId],
@@ -92,6 +91,20 @@ export function jobText(job: Job, occurrences: readonly Occurrence[], style: Sty
   const rows = occurrences.map((one) => OCCURRENCE_COLUMNS.map(({ of }) => of(one) ?? '-'));
   const history = rows.length === 0 ? '' : `\n${table(titles, rows, color)}`;
   return factLines(facts, style) + history;
+}
+
+/** Returns what a job runs, or whom it asks what. */
+function targetFacts(target: JobTarget): string[][] {
+  if ('prompt' in target)
+    return [
+      ['conversation', target.agentSessionId],
+      ['prompt', target.prompt],
+    ];
+  return [
+    ['notebook', target.notebookId],
+    ...('session' in target ? [['session', 'the open session of the notebook']] : []),
+    ...(target.cells === undefined ? [] : [['cells', target.cells.join(', ')]]),
+  ];
 }
 
 /** Returns the status of a job, with the reason for a pause or for failures, and with a command that helps. */
