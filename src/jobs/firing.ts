@@ -5,7 +5,7 @@
  */
 
 import type { JobContext, JobReason, QueuedOccurrence } from '#machines/job.ts';
-import { newId, type OccurrenceId, type UserId } from '#src/base/ids.ts';
+import type { OccurrenceId, UserId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { Occurrence } from '#src/contract/wire/job.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
@@ -84,7 +84,7 @@ export class Firing {
   /** Fires a job now, in the name of the user `by`. Returns the occurrence. Throws `job_running`. */
   fire(job: ActorId, stored: StoredJob, by: UserId): Occurrence {
     const { store } = this.#context;
-    const id = newId<OccurrenceId>('occurrence');
+    const id = this.#states.newOccurrenceId(job);
     const nowMs = Date.now();
     const event = { type: 'fire', occurrenceId: id, dueMs: nowMs } as const;
     this.#states.check(job, event);
@@ -239,7 +239,7 @@ export class Firing {
     status: 'queued' | 'due' = 'due',
   ): Occurrence {
     return {
-      id: newId<OccurrenceId>('occurrence'),
+      id: this.#states.newOccurrenceId(job),
       jobId: job.id,
       trigger: 'schedule',
       dueAt: timestamp(dueMs),

@@ -13,6 +13,7 @@ import type { ActorId } from '#src/runtime/actors/address.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { newIdAfter } from '#storage/lists/listed-ids.ts';
 import {
   type JobBook,
   type JobCondition,
@@ -179,6 +180,17 @@ export class JobStates {
     return this.#context.store.get(jobBooks, workspaceId, jobId)?.place ?? null;
   }
 
+  /** Returns an id for a new occurrence. It sorts after all others of the job, also when the clock was set back. */
+  newOccurrenceId({ workspaceId, id }: ActorId): OccurrenceId {
+    const list = { kind: occurrenceRecords, partition: workspaceId, prefix: [id] };
+    return newIdAfter<OccurrenceId>(this.#context.store, 'occurrence', [list]);
+  }
+
+  /** Returns the last instant of a job that has an occurrence, in milliseconds since 1970; undefined when there is none. */
+  lastMetMs(workspaceId: string, jobId: string): number | undefined {
+    return this.#context.store.get(jobBooks, workspaceId, jobId)?.metMs;
+  }
+
   /** Stores new occurrences, oldest first, and removes the oldest ones beyond the limit. */
   addOccurrences(tx: Transaction, { workspaceId, id }: ActorId, added: readonly Occurrence[]): void {
     const { store } = this.#context;
@@ -192,7 +204,13 @@ export class JobStates {
     const excess = Math.max(0, occurrences - MAX_OCCURRENCES);
     const oldest = excess === 0 ? [] : [...store.listKeys(occurrenceRecords, workspaceId, [id], excess)];
     for (const [, oldId = ''] of oldest) tx.remove(occurrenceRecords, workspaceId, id, oldId);
-    tx.put(jobBooks, { ...book, occurrences: occurrences - oldest.length }, workspaceId, id);
+    const met = added.findLast(({ trigger }) => trigger === 'schedule');
+    const kept = {
+      ...book,
+      occurrences: occurrences - oldest.length,
+      ...(met && { metMs: Date.parse(met.lastDueAt ?? met.dueAt) }),
+    };
+    tx.put(jobBooks, kept, workspaceId, id);
   }
 
   /** Changes members of an occurrence. Does nothing when it is no longer stored. */

@@ -35,6 +35,8 @@ const MAX_JOBS = 10_000;
 const SHOWN_INSTANTS = 5;
 /** The most occurrences that one commit of a deletion removes. */
 const MAX_REMOVED = 200;
+/** The longest time for which a job waits after the clock was set back, when a person changes its schedule or resumes it. */
+const MAX_AHEAD_MS = 86_400_000;
 /** The kind of the removals of jobs. */
 const JOB = 'job';
 
@@ -172,11 +174,15 @@ export class Jobs {
     const job = { workspaceId, id: jobId };
     const timetable = timetableOf(changed);
     const isNewSchedule = members.schedule !== undefined || members.timeZone !== undefined;
-    if (isNewSchedule) checkTimetable(timetable, Date.now());
+    const nowMs = Date.now();
+    const afterMs = this.#beginMs(job, nowMs);
+    if (isNewSchedule) checkTimetable(timetable, afterMs);
+    // The instants that have come belong to the schedule until now. A clock that was set forward may not be noticed yet.
+    if (isNewSchedule || paused !== undefined) this.#firing.attend(jobIdOf(workspaceId, jobId), nowMs);
     store.write((tx) =>
       tx.put(jobRecords, { ...changed.record, definition: encoded(changed.definition) }, workspaceId, jobId),
     );
-    for (const event of eventsOf(timetable, isNewSchedule, paused)) this.#states.tell(job, event);
+    for (const event of eventsOf(timetable, afterMs, isNewSchedule, paused)) this.#states.tell(job, event);
     return this.read(caller, jobId);
   }
 
@@ -212,6 +218,18 @@ export class Jobs {
     const timetable = { schedule, timeZone, anchorMs: nowMs };
     checkTimetable(timetable, nowMs);
     return { next: shownInstants(timetable, nowMs) };
+  }
+
+  /**
+   * Returns the time after which a job goes on whose schedule has changed, or that is resumed. If the clock was set back, this is the
+   * last instant that has an occurrence, so that no instant gets two. A clock that was more than a day ahead was wrong.
+   */
+  #beginMs(
+    { workspaceId, id }: { readonly workspaceId: string; readonly id: string },
+    nowMs: number,
+  ): number {
+    const metMs = this.#states.lastMetMs(workspaceId, id) ?? nowMs;
+    return metMs - nowMs > MAX_AHEAD_MS ? nowMs : Math.max(metMs, nowMs);
   }
 
   #removeSome(workspaceId: string, jobId: string): boolean {
@@ -261,8 +279,13 @@ export class Jobs {
 }
 
 /** Returns the events of a job whose schedule has changed, or that is paused or resumed. */
-function eventsOf(timetable: Timetable, isNewSchedule: boolean, paused: boolean | undefined): JobEvent[] {
-  const nextMs = instantAfter(timetable, Date.now());
+function eventsOf(
+  timetable: Timetable,
+  afterMs: number,
+  isNewSchedule: boolean,
+  paused: boolean | undefined,
+): JobEvent[] {
+  const nextMs = instantAfter(timetable, afterMs);
   return [
     ...(isNewSchedule ? [{ type: 'reschedule', nextMs } as const] : []),
     ...(paused === true ? [{ type: 'pause', reason: null } as const] : []),

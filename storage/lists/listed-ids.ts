@@ -19,8 +19,16 @@ export function newListedId<Id extends string>(
   kind: IdKind,
   lists: readonly IdList[],
 ): Id {
+  return store.isShared ? newIdAfter<Id>(store, kind, lists) : newId<Id>(kind); // the ids of one process increase
+}
+
+/** Returns a new id that is greater than all committed ids of the lists, also after the clock was set back. */
+export function newIdAfter<Id extends string>(
+  store: Pick<Store, 'list'>,
+  kind: IdKind,
+  lists: readonly IdList[],
+): Id {
   const id = newId<Id>(kind);
-  if (!store.isShared) return id; // the ids of one process increase
   const newest = lists
     .flatMap((list) => [
       ...store.list(list.kind, list.partition, list.prefix ?? [], {

@@ -29,6 +29,8 @@ export interface JobBook {
   readonly occurrences: number;
   /** Absent while the job neither fails nor is paused. */
   readonly condition?: JobCondition;
+  /** The last instant that has an occurrence, in milliseconds since 1970; absent until the first one. */
+  readonly metMs?: number;
 }
 
 /** A job is failing from a failed occurrence until one succeeds, or until it is paused by a person or by itself. */
