@@ -5,7 +5,8 @@ const MAX_LINES = 60;
 const MAX_PROBLEMS = 8;
 const MAX_LINE_CHARS = 220;
 /** Ids of resources, tokens of codes, and events. */
-const NAMES = /\b(?:(?:run|conv)_[0-9a-z]{26}|nb_[0-9a-z]{26}|[kptew]u\d+x\d+|fork \d+|[0-9a-f]{8,}-\d+)\b/g;
+const NAMES =
+  /\b(?:(?:run|conv|job|occ)_[0-9a-z]{26}|nb_[0-9a-z]{26}|[kptewj]u\d+x\d+|fork \d+|[0-9a-f]{8,}-\d+)\b/g;
 /** Code that a kernel begins. */
 const BEGINNING = / ran (\w+) in (fork \d+)/;
 /** The share of the lines that tell how it began, when there are too many. */
@@ -30,7 +31,8 @@ export async function explain(
   const form = new RegExp(`\\b(?:${[...names].join('|')})\\b`);
   // A name that is not in the part of a line that is shown is one of many there, as in a list.
   const isTold = (line: string) =>
-    / (?:life|kill|PROBLEM) /.test(line) || (names.size > 0 && form.test(line.slice(0, MAX_LINE_CHARS)));
+    / (?:life|kill|clock|PROBLEM) /.test(line) ||
+    (names.size > 0 && form.test(line.slice(0, MAX_LINE_CHARS)));
   const story = lines.filter(isTold);
   const end = story.findIndex((line) => line.includes(' PROBLEM '));
   const room = MAX_LINES - shown.length - 4;
@@ -47,7 +49,7 @@ export async function explain(
 /** Returns at most so many lines: how it began, from the first line that has a name, and how it ended. */
 function shortened(lines: readonly string[], most: number): string[] {
   if (lines.length <= most) return [...lines];
-  const named = lines.findIndex((line) => !/ (?:life|kill|PROBLEM) /.test(line));
+  const named = lines.findIndex((line) => !/ (?:life|kill|clock|PROBLEM) /.test(line));
   const first = Math.max(0, Math.min(named - 3, lines.length - most));
   const begun = Math.floor(most * BEGUN);
   const rest = lines.slice(first + begun);
@@ -61,7 +63,7 @@ function cut(line: string): string {
 }
 
 function argumentsOf(
-  { seconds, workers = 1, users, talkers, crashes, skippedActs = [] }: SimulationOptions,
+  { seconds, workers = 1, users, talkers, schedulers, crashes, skippedActs = [] }: SimulationOptions,
   mutant: string | undefined,
 ): string {
   const skipped = skippedActs.map((part) => part.join('-')).join(',');
@@ -70,6 +72,7 @@ function argumentsOf(
     ...(workers === 1 ? [] : [`--workers ${workers}`]),
     ...(users === undefined ? [] : [`--users ${users}`]),
     ...(talkers === undefined ? [] : [`--talkers ${talkers}`]),
+    ...(schedulers === undefined ? [] : [`--schedulers ${schedulers}`]),
     ...(crashes === false ? ['--calm'] : []),
     ...(skipped === '' ? [] : [`--skip ${skipped}`]),
     ...(mutant === undefined ? [] : [`--mutant ${mutant}`]),

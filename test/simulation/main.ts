@@ -17,6 +17,7 @@ Usage: npm run simulate -- [options]
   --workers N        how many workers the server has; 1: a server of one process
   --users N          how many users there are; 3
   --talkers N        how many users talk with agents; drawn by default
+  --schedulers N     how many users make jobs; drawn by default
   --calm             the server is never killed
   --times N          simulates each seed so often, and fails when its digests differ; 1
   --again-with NODE  simulates the same seeds in another process, too, by this program of Node.js (node, or the path of another
@@ -36,6 +37,7 @@ const values = scriptOptions(USAGE, {
   workers: { type: 'string', default: '1' },
   users: { type: 'string', default: '3' },
   talkers: { type: 'string' },
+  schedulers: { type: 'string' },
   mutant: { type: 'string' },
   times: { type: 'string', default: '1' },
   'again-with': { type: 'string' },
@@ -83,6 +85,7 @@ const isSound = await simulateSeeds({
     users: Number(values.users),
     workers: Number(values.workers),
     ...(values.talkers !== undefined && { talkers: Number(values.talkers) }),
+    ...(values.schedulers !== undefined && { schedulers: Number(values.schedulers) }),
     crashes: !values.calm,
     keepsTrace: values.trace,
     skippedActs: partsOf(values.skip),

@@ -9,6 +9,7 @@ import { SimulatedCluster } from './simulated-cluster.ts';
 import type { SimulatedServer } from './simulated-server.ts';
 import { closeAll } from './stand-ins/fs.ts';
 import { isAnswer, SimulatedClient } from './users/client.ts';
+import { Scheduler } from './users/scheduler.ts';
 import type { SimulatedUser } from './users/simulated-user.ts';
 import { Talker } from './users/talker.ts';
 import { User } from './users/user.ts';
@@ -21,6 +22,8 @@ export interface SimulationOptions {
   readonly users?: number;
   /** How many users talk with agents; drawn by default. */
   readonly talkers?: number;
+  /** How many users make jobs; drawn by default. */
+  readonly schedulers?: number;
   /** How many workers the server has; a server of one process by default. */
   readonly workers?: number;
   /** Whether the server is killed, drained and restarted. */
@@ -57,6 +60,10 @@ const MAX_WAIT_MS = 500;
 /** How long the misfortunes of workers wait at most until all workers serve again. */
 const MAX_RETURN_MS = 4000;
 const CALM_MS = 100;
+/** By how much the clock is set forward or back at once. */
+const CLOCK_STEPS_S = [1, 5, 40, 150, 150, 3600, 5 * 3600];
+/** How far the clock is from the right time at most. */
+const MAX_AHEAD_MS = 6 * 3_600_000;
 
 /** Simulates one seed from its beginning to its judgement. One at a time in a process. */
 export async function simulate(seed: number, options: SimulationOptions): Promise<SimulationReport> {
@@ -113,6 +120,7 @@ class Simulation {
 
   async perform(): Promise<void> {
     const { users = DEFAULT_USERS, talkers = this.#world.nature.talkers } = this.#options;
+    const { schedulers = this.#world.nature.schedulers } = this.#options;
     const { seconds, crashes = true, skippedActs = [] } = this.#options;
     const skips = (act: number) => skippedActs.some(([first, end]) => first <= act && act < end);
     await this.#server.start();
@@ -128,9 +136,14 @@ class Simulation {
           ),
         ),
       );
+    for (let at = 0; at < schedulers; at++)
+      this.#users.push(new Scheduler(this.#client, `u${users + talkers + at}`));
     const lives = this.#users.map((user) => user.live(() => this.#isOver));
     const untilMs = this.#world.nowMs + seconds * 1000;
-    if (crashes) await Promise.all([this.#disturb(untilMs), this.#disturbWorkers(untilMs)]);
+    await Promise.all([
+      ...(crashes ? [this.#disturb(untilMs), this.#disturbWorkers(untilMs)] : []),
+      ...(schedulers > 0 ? [this.#setClock(untilMs)] : []),
+    ]);
     await this.#world.sleep(untilMs - this.#world.nowMs);
     this.#isOver = true;
     await Promise.all(lives);
@@ -183,6 +196,22 @@ class Simulation {
       else cluster.killWorker();
       if (ofFate.is(0.3)) await cluster.complete(MAX_RETURN_MS);
       if (ofFate.is(0.4) && cluster.up !== undefined) await this.#inspect();
+    }
+  }
+
+  /** Sets the clock of the machine forward and back now and then. */
+  async #setClock(untilMs: number): Promise<void> {
+    const { clock, ofFate, nature } = this.#world;
+    const random = ofFate.fork();
+    for (;;) {
+      const pauseMs = -Math.log(1 - random.next()) * nature.setClockEveryMs;
+      if (this.#world.nowMs + pauseMs > untilMs) return;
+      await this.#world.sleep(pauseMs);
+      const ms = random.pick(CLOCK_STEPS_S) * (random.is(0.5) ? 1000 : -1000);
+      if (Math.abs(clock.aheadMs + ms) > MAX_AHEAD_MS) continue;
+      this.#world.count(ms > 0 ? 'clocks set forward' : 'clocks set back');
+      this.#world.trace.add('clock', `is set by ${ms / 1000} s`);
+      clock.set(ms);
     }
   }
 

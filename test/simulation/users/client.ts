@@ -30,10 +30,17 @@ const NOTHING: Answer['json'] = {};
 
 export class SimulatedClient {
   readonly #server: SimulatedServer;
+  readonly #token: string;
   readonly #world: World = world();
 
-  constructor(server: SimulatedServer) {
+  constructor(server: SimulatedServer, token = TOKEN) {
     this.#server = server;
+    this.#token = token;
+  }
+
+  /** Returns a client of the same server with another access token. */
+  as(token: string): SimulatedClient {
+    return new SimulatedClient(this.#server, token);
   }
 
   get #wasFull(): boolean {
@@ -55,7 +62,12 @@ export class SimulatedClient {
 
   ask(method: string, path: string, { body, query, key, leavesAfterMs }: Asked = {}): Promise<Outcome> {
     const bytes = body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
-    const head = { method, path, query, headers: headersOf(body === undefined ? undefined : bytes, key) };
+    const head = {
+      method,
+      path,
+      query,
+      headers: headersOf(this.#token, body === undefined ? undefined : bytes, key),
+    };
     this.#world.trace.add('send', `${method} ${path} ${key ?? ''} ${bytes.toString()}`);
     this.#world.count('operations');
     return new Promise((resolve) => {
@@ -95,7 +107,7 @@ export class SimulatedClient {
   /** Opens a stream of events. */
   open(path: string, lastEventId: string, reader: ConstructorParameters<typeof Connection>[3]): Connection {
     const headers = {
-      ...headersOf(undefined, undefined),
+      ...headersOf(this.#token, undefined, undefined),
       ...(lastEventId === '' ? {} : { 'last-event-id': lastEventId }),
     };
     const connection = new Connection(
@@ -111,9 +123,13 @@ export class SimulatedClient {
   }
 }
 
-function headersOf(bytes: Buffer | undefined, key: string | undefined): RequestHead['headers'] {
+function headersOf(
+  token: string,
+  bytes: Buffer | undefined,
+  key: string | undefined,
+): RequestHead['headers'] {
   return {
-    authorization: `Bearer ${TOKEN}`,
+    authorization: `Bearer ${token}`,
     'service-workspace-id': WORKSPACE,
     ...(bytes === undefined
       ? {}

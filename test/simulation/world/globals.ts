@@ -1,6 +1,7 @@
 /** Puts the clocks, timers and chance of the present world in the place of the global ones of this process, for ever. */
 import { real } from './real.ts';
-import { EPOCH_MS, type Task, type World, world } from './world.ts';
+import { EPOCH_MS } from './wall-clock.ts';
+import { type Task, type World, world } from './world.ts';
 
 /** The longest delay of a timer of Node.js, in milliseconds. A longer one counts as 1. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
@@ -105,7 +106,7 @@ class WorldDate extends real.Date {
   }
 
   static override now(): number {
-    return EPOCH_MS + Math.floor(world().nowMs);
+    return world().clock.nowMs;
   }
 }
 

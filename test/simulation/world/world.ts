@@ -9,9 +9,7 @@ import { createHash } from 'node:crypto';
 import { SeededRandom } from '#test/support/random.ts';
 import { real } from './real.ts';
 import { TaskHeap } from './task-heap.ts';
-
-/** 15 January 2027, the beginning of every simulation. */
-export const EPOCH_MS = 1_800_000_000_000;
+import { WallClock } from './wall-clock.ts';
 
 /** One life of a process of the world. `OUTSIDE` is everything that is no part of a server. */
 export interface Life {
@@ -45,8 +43,16 @@ export interface NatureOfProcesses {
   readonly misfortuneEveryMs: number;
 }
 
+/** The nature of a world with jobs. */
+export interface NatureOfJobs {
+  /** How many users make jobs. */
+  readonly schedulers: number;
+  /** The average time until somebody sets the clock, where there are jobs; infinite where nobody does. */
+  readonly setClockEveryMs: number;
+}
+
 /** The nature of one world. Each seed draws its own, so that together the seeds try many. */
-export interface Nature extends NatureOfProcesses {
+export interface Nature extends NatureOfProcesses, NatureOfJobs {
   readonly flushMs: number;
   readonly slowFlush: number;
   readonly netMs: number;
@@ -85,6 +91,8 @@ export class World {
   readonly seed: number;
   /** Milliseconds since the beginning. */
   nowMs = 0;
+  /** The clock that everybody sees. */
+  readonly clock = new WallClock(this);
   /** The life whose task runs. */
   life = OUTSIDE;
   readonly nature: Nature;
@@ -134,7 +142,7 @@ export class World {
     [this.ofUsers, this.ofFate, this.#ofTurns] = [random.fork(), random.fork(), random.fork()];
     const nature = natureOf(random.fork());
     this.ofLinks = random.fork();
-    this.nature = { ...nature, ...natureOfProcesses(random.fork()) };
+    this.nature = { ...nature, ...natureOfProcesses(random.fork()), ...natureOfJobs(random.fork()) };
     this.trace = new Trace(this, keepsTrace);
   }
 
@@ -309,7 +317,14 @@ function natureOfProcesses(random: SeededRandom): NatureOfProcesses {
   };
 }
 
-function natureOf(random: SeededRandom): Omit<Nature, keyof NatureOfProcesses> {
+function natureOfJobs(random: SeededRandom): NatureOfJobs {
+  return {
+    schedulers: random.pick([0, 0, 0, 1]),
+    setClockEveryMs: random.pick([Number.POSITIVE_INFINITY, 2000, 6000]),
+  };
+}
+
+function natureOf(random: SeededRandom): Omit<Nature, keyof NatureOfProcesses | keyof NatureOfJobs> {
   return {
     flushMs: random.pick([0.5, 2, 2, 20]),
     slowFlush: random.pick([0, 0.03, 0.03, 0.2]),
