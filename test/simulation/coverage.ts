@@ -2,6 +2,7 @@
 import { type AnyMachineSnapshot, type AnyStateMachine, StateMachine, type StateNode } from 'xstate';
 import { agentSessionMachine } from '#machines/agent-session.ts';
 import { environmentMachine } from '#machines/environment.ts';
+import { jobMachine } from '#machines/job.ts';
 import { notebookSessionMachine } from '#machines/notebook-session.ts';
 import { runMachine } from '#machines/run.ts';
 
@@ -9,6 +10,7 @@ const CHARTS: readonly AnyStateMachine[] = [
   notebookSessionMachine,
   agentSessionMachine,
   runMachine,
+  jobMachine,
   environmentMachine,
 ];
 

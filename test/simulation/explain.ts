@@ -63,7 +63,16 @@ function cut(line: string): string {
 }
 
 function argumentsOf(
-  { seconds, workers = 1, users, talkers, schedulers, crashes, skippedActs = [] }: SimulationOptions,
+  {
+    seconds,
+    workers = 1,
+    users,
+    talkers,
+    schedulers,
+    crashes,
+    killsAtJobs,
+    skippedActs = [],
+  }: SimulationOptions,
   mutant: string | undefined,
 ): string {
   const skipped = skippedActs.map((part) => part.join('-')).join(',');
@@ -73,6 +82,7 @@ function argumentsOf(
     ...(users === undefined ? [] : [`--users ${users}`]),
     ...(talkers === undefined ? [] : [`--talkers ${talkers}`]),
     ...(schedulers === undefined ? [] : [`--schedulers ${schedulers}`]),
+    ...(killsAtJobs === true ? ['--kills-at-jobs'] : []),
     ...(crashes === false ? ['--calm'] : []),
     ...(skipped === '' ? [] : [`--skip ${skipped}`]),
     ...(mutant === undefined ? [] : [`--mutant ${mutant}`]),

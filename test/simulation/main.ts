@@ -18,6 +18,7 @@ Usage: npm run simulate -- [options]
   --users N          how many users there are; 3
   --talkers N        how many users talk with agents; drawn by default
   --schedulers N     how many users make jobs; drawn by default
+  --kills-at-jobs    the server is killed again and again, each time around the moment at which a job fires, or its run begins or ends
   --calm             the server is never killed
   --times N          simulates each seed so often, and fails when its digests differ; 1
   --again-with NODE  simulates the same seeds in another process, too, by this program of Node.js (node, or the path of another
@@ -44,6 +45,7 @@ const values = scriptOptions(USAGE, {
   coverage: { type: 'boolean', default: false },
   shrink: { type: 'boolean', default: false },
   skip: { type: 'string', default: '' },
+  'kills-at-jobs': { type: 'boolean', default: false },
   calm: { type: 'boolean', default: false },
   trace: { type: 'boolean', default: false },
 });
@@ -86,6 +88,7 @@ const isSound = await simulateSeeds({
     workers: Number(values.workers),
     ...(values.talkers !== undefined && { talkers: Number(values.talkers) }),
     ...(values.schedulers !== undefined && { schedulers: Number(values.schedulers) }),
+    killsAtJobs: values['kills-at-jobs'],
     crashes: !values.calm,
     keepsTrace: values.trace,
     skippedActs: partsOf(values.skip),

@@ -27,6 +27,7 @@ export async function simulateSeeds(options: SeedsOptions): Promise<boolean> {
   observeCharts();
   const before = process.cpuUsage();
   let operations = 0;
+  let killsAtJobs = 0;
   let isSound = true;
   const seconds = () => {
     const { user, system } = process.cpuUsage(before);
@@ -38,6 +39,7 @@ export async function simulateSeeds(options: SeedsOptions): Promise<boolean> {
     const [report] = reports;
     if (report === undefined) break;
     operations += reports.reduce((sum, { counts }) => sum + (counts.get('operations') ?? 0), 0);
+    killsAtJobs += report.counts.get('kills around jobs') ?? 0;
     say(lineOf(report));
     for (const line of report.lines) say(line.trimEnd());
     const digests = new Set(reports.map(({ digest }) => digest));
@@ -49,6 +51,7 @@ export async function simulateSeeds(options: SeedsOptions): Promise<boolean> {
     if (!isSound) for (const line of await explanation(report, problems, options)) say(line);
   }
   const tookS = seconds();
+  if (killsAtJobs > 0) say(`${killsAtJobs} kills around the moments of jobs`);
   say(
     `${operations} operations in ${tookS.toFixed(1)} s of one core: ${Math.round(operations / tookS)} a second`,
   );

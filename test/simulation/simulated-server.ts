@@ -14,6 +14,10 @@ const UWS = 'uws.cjs';
 const STEP_MS = 10;
 /** How many moments pass at most before a crash at one of them. */
 const MAX_POINTS = 12;
+/** The same, of moments of jobs. */
+const MAX_JOB_POINTS = 4;
+/** How long after such a moment a crash comes at the latest. */
+const MAX_AFTER_MS = 40;
 /** How often a full disk has space again before the server looks at it. */
 const BRIEF = 0.4;
 const MAX_BRIEF_MS = 60;
@@ -169,6 +173,38 @@ export abstract class SimulatedServer {
       };
       return () => {
         this.world.atFaultPoint = undefined;
+      };
+    });
+    await new Promise<void>((resolve) => void this.world.after(0, resolve, OUTSIDE)); // it may be called in the life that it ends
+  }
+
+  /**
+   * Kills the server around one of the next moments at which a job fires, its run begins or its run ends: at that moment, at the edge of
+   * the next commit, or a little later. Kills it after `mostMs` when no such moment comes.
+   */
+  async killAtJob(mostMs: number): Promise<void> {
+    const { ofFate } = this.world;
+    const disk = diskOf(this.world);
+    let left = 1 + ofFate.below(MAX_JOB_POINTS);
+    await this.#killAt(mostMs, (kill) => {
+      const killNow = (life: Life) => {
+        this.world.count('kills around jobs');
+        kill(life);
+      };
+      this.world.atFaultPoint = (point) => {
+        const { life } = this.world;
+        if (!point.startsWith('job.') || !this.has(life) || --left > 0) return;
+        this.world.atFaultPoint = undefined;
+        this.world.trace.add('point', point);
+        this.world.count(`kills around ${point}`);
+        const dice = ofFate.next();
+        if (dice < 0.3) killNow(life);
+        else if (dice < 0.7) disk.atNextCommit = killNow;
+        else this.world.after(ofFate.next() * MAX_AFTER_MS, () => killNow(life), OUTSIDE);
+      };
+      return () => {
+        this.world.atFaultPoint = undefined;
+        disk.atNextCommit = undefined;
       };
     });
     await new Promise<void>((resolve) => void this.world.after(0, resolve, OUTSIDE)); // it may be called in the life that it ends

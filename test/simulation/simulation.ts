@@ -28,6 +28,8 @@ export interface SimulationOptions {
   readonly workers?: number;
   /** Whether the server is killed, drained and restarted. */
   readonly crashes?: boolean;
+  /** Whether the server is killed again and again, each time around a moment of a job, and nothing else befalls it. */
+  readonly killsAtJobs?: boolean;
   readonly keepsTrace?: boolean;
   /** Acts that each user leaves out, by their numbers: from the first one of a part to before its second. */
   readonly skippedActs?: readonly (readonly [number, number])[];
@@ -54,6 +56,7 @@ const SETTLE_PAUSE_MS = 250;
 const KILL = 0.6;
 const DRAIN = 0.8;
 const MAX_DOWN_MS = 500;
+const MAX_BETWEEN_KILLS_MS = 300;
 const MAX_TROUBLE_MS = 3000;
 const TROUBLE_EVERY_MS = 3000;
 const MAX_WAIT_MS = 500;
@@ -108,6 +111,7 @@ class Simulation {
   readonly #ledger = new Ledger();
   readonly #users: SimulatedUser[] = [];
   #isOver = false;
+  #hasJobs = false;
 
   constructor(world: World, folder: string, options: SimulationOptions) {
     this.#world = world;
@@ -121,7 +125,7 @@ class Simulation {
   async perform(): Promise<void> {
     const { users = DEFAULT_USERS, talkers = this.#world.nature.talkers } = this.#options;
     const { schedulers = this.#world.nature.schedulers } = this.#options;
-    const { seconds, crashes = true, skippedActs = [] } = this.#options;
+    const { seconds, crashes = true, killsAtJobs = false, skippedActs = [] } = this.#options;
     const skips = (act: number) => skippedActs.some(([first, end]) => first <= act && act < end);
     await this.#server.start();
     const notebookUsers: User[] = [];
@@ -136,12 +140,17 @@ class Simulation {
           ),
         ),
       );
+    this.#hasJobs = schedulers > 0;
     for (let at = 0; at < schedulers; at++)
-      this.#users.push(new Scheduler(this.#client, `u${users + talkers + at}`));
+      this.#users.push(new Scheduler(this.#client, `u${users + talkers + at}`, killsAtJobs));
     const lives = this.#users.map((user) => user.live(() => this.#isOver));
     const untilMs = this.#world.nowMs + seconds * 1000;
     await Promise.all([
-      ...(crashes ? [this.#disturb(untilMs), this.#disturbWorkers(untilMs)] : []),
+      ...(killsAtJobs
+        ? [this.#killAtJobs(untilMs)]
+        : crashes
+          ? [this.#disturb(untilMs), this.#disturbWorkers(untilMs)]
+          : []),
       ...(schedulers > 0 ? [this.#setClock(untilMs)] : []),
     ]);
     await this.#world.sleep(untilMs - this.#world.nowMs);
@@ -175,6 +184,21 @@ class Simulation {
       await this.#world.sleep(ofFate.next() * MAX_DOWN_MS);
       await this.#server.start();
       await this.#inspect();
+    }
+  }
+
+  /** Kills the server, or one of its workers, around the moments of jobs. */
+  async #killAtJobs(untilMs: number): Promise<void> {
+    const { ofFate } = this.#world;
+    while (this.#world.nowMs < untilMs) {
+      await this.#world.sleep(ofFate.next() * MAX_BETWEEN_KILLS_MS);
+      this.#cluster?.aim(ofFate.is(0.5) ? 'worker' : 'server');
+      await this.#server.killAtJob(Math.max(0, untilMs - this.#world.nowMs));
+      if (this.#server.up === undefined) {
+        await this.#world.sleep(ofFate.next() * MAX_DOWN_MS);
+        await this.#server.start();
+      } else await this.#cluster?.complete(MAX_RETURN_MS);
+      if (ofFate.is(0.2)) await this.#inspect();
     }
   }
 
@@ -219,6 +243,7 @@ class Simulation {
   async #kill(): Promise<void> {
     const { ofFate, nature } = this.#world;
     if (nature.troubles && ofFate.is(0.4)) await this.#server.breakDisk(MAX_WAIT_MS);
+    else if (this.#hasJobs && ofFate.is(0.4)) await this.#server.killAtJob(MAX_WAIT_MS);
     else if (ofFate.is(0.3)) await this.#server.killAtCommit(MAX_WAIT_MS);
     else if (ofFate.is(0.4)) await this.#server.killAtReply(MAX_WAIT_MS);
     else if (ofFate.is(0.6)) await this.#server.killAtPoint(MAX_WAIT_MS);

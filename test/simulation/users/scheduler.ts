@@ -19,6 +19,8 @@ import type { SimulatedUser } from './simulated-user.ts';
 
 const JOBS = '/api/v3/jobs';
 const MAX_JOBS = 3;
+/** The same, where the moments of jobs matter most. */
+const MANY_JOBS = 8;
 const ATTEMPTS = 200;
 const PAUSE_MS = 250;
 /** How long the occurrences of a job that is paused may take to end: two pauses between attempts, and the look at a clock that was set. */
@@ -53,6 +55,7 @@ export class Scheduler implements SimulatedUser {
   readonly sessionId = undefined;
   readonly runsPath = undefined;
   readonly #client: SimulatedClient;
+  readonly #isBusy: boolean;
   readonly #world: World = world();
   readonly #random = world().ofUsers.fork();
   readonly #complaints = new Complaints(world());
@@ -62,8 +65,10 @@ export class Scheduler implements SimulatedUser {
   #count = 0;
   #calm: Promise<void> | undefined;
 
-  constructor(client: SimulatedClient, name: string) {
+  /** `isBusy`: there are many jobs, which fire often and are seldom attempted again after a pause. */
+  constructor(client: SimulatedClient, name: string, isBusy = false) {
     this.#client = client;
+    this.#isBusy = isBusy;
     this.name = name;
     const shared = { world: this.#world, client, random: this.#random, complaints: this.#complaints };
     this.#requests = new KeyedRequests(shared);
@@ -86,7 +91,8 @@ export class Scheduler implements SimulatedUser {
   async #act(): Promise<void> {
     if (this.#member === undefined && this.#random.is(0.5)) return this.#invite();
     const jobs = this.#jobs.filter(({ isDeleted }) => !isDeleted);
-    if (jobs.length === 0 || (jobs.length < MAX_JOBS && this.#random.is(0.3))) return this.#create();
+    if (jobs.length === 0 || (jobs.length < (this.#isBusy ? MANY_JOBS : MAX_JOBS) && this.#random.is(0.3)))
+      return this.#create();
     const job = this.#random.pick(jobs);
     const dice = this.#random.next();
     if (dice < 0.22) return this.#fire(job);
@@ -135,7 +141,7 @@ export class Scheduler implements SimulatedUser {
       target: { notebookId, ...(this.#random.is(0.3) && { cells: ['a'] }) },
       schedule: this.#schedule(),
       catchUp: this.#random.pick(['last', 'last', 'none']),
-      retries: this.#random.pick([0, 1, 2]),
+      retries: this.#isBusy ? this.#random.pick([0, 0, 0, 2]) : this.#random.pick([0, 1, 2]),
       timeoutS: code.endsWith(HANG) || this.#random.is(0.2) ? 1 : null,
       metadata: { made: token },
       ...(this.#random.is(0.15) && { paused: true }),
@@ -175,7 +181,7 @@ export class Scheduler implements SimulatedUser {
       return { at: new Date(ms).toISOString() };
     }
     if (this.#random.is(0.3)) return { cron: `*/${this.#random.pick([1, 2, 5, 10])} * * * * *` };
-    return { everyS: this.#random.pick([1, 1, 2, 3, 7, 60]) };
+    return { everyS: this.#isBusy ? 1 : this.#random.pick([1, 1, 2, 3, 7, 60]) };
   }
 
   // ── Reads ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
