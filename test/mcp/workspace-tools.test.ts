@@ -1,17 +1,19 @@
 /** The tools of MCP, called in this process over the API of a real server. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { shortened } from '#src/agent/tools/tool.ts';
+import { shortened, type ToolOutcome } from '#src/agent/tools/tool.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { createClient } from '#src/contract/client/client.ts';
 import { Connection } from '#src/contract/client/connection.ts';
 import { ClientNotebook } from '#src/mcp/client-notebook.ts';
+import { jobTools } from '#src/mcp/job-tools.ts';
 import type { McpCall } from '#src/mcp/mcp-call.ts';
 import { NotebookLines } from '#src/mcp/notebook-lines.ts';
-import { workspaceTools } from '#src/mcp/workspace-tools.ts';
+import { TARGET, workspaceTools } from '#src/mcp/workspace-tools.ts';
 import { leavingFetch, MOMENTS } from '#test/support/leaving-fetch.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventuallyAsBefore, openThings } from '#test/support/open-things.ts';
+import { eventually } from '#test/support/processes.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 
 const server = await startServer(test);
@@ -39,7 +41,8 @@ function callWith(
 
 /** Calls a tool. */
 function callTool(name: string, input: Readonly<Record<string, unknown>>, caller = {}) {
-  const tool = workspaceTools(new NotebookLines()).find((one) => one.name === name);
+  const tools = [...workspaceTools(new NotebookLines()), ...jobTools(TARGET.notebookId)];
+  const tool = tools.find((one) => one.name === name);
   return tool!.run(input, callWith(input, caller));
 }
 
@@ -136,3 +139,55 @@ test('the cells of a closed notebook can be read after the notebook is opened', 
   assert.deepEqual(await own.cellIds(), ['a']);
   await server.client.notebookSessions.close(notebook.id);
 });
+
+test('jobs are made, fired, paused, resumed and listed, and their history says how occurrences ended', async () => {
+  const serialization = { cells: [{ cell_id: 'a', code: '1 / 0' }] };
+  const { id: notebookId } = await server.client.notebooks.create({ serialization });
+  const input = { notebookId, cron: '0 7 1 1 *', timeZone: 'Europe/Berlin', name: 'Yearly' };
+  const made = await callTool('create_job', input);
+  const { jobId, next } = dataOf<{ job: { jobId: string; next: readonly string[] } }>(made).job;
+  assert.equal(next.length, 5);
+  assert.match(made.text, new RegExp(`^${jobId} Yearly, 0 7 1 1 \\* \\(Europe/Berlin\\), waiting, next `));
+  assert.match((await callTool('pause_job', { jobId })).text, /, paused$/);
+  const fired = await callTool('fire_job', { jobId });
+  assert.match(fired.text, / due$/);
+  const history = await eventually('the occurrence is over', async () => {
+    const read = await callTool('job_history', { jobId });
+    const [last] = dataOf<{ occurrences: { status: string; reason: { code: string } }[] }>(read).occurrences;
+    return last?.status === 'failed' ? { ...read, last } : undefined;
+  });
+  assert.equal(history.last.reason.code, 'cell_failed');
+  assert.match(history.text, / failed run_\w+: .*ZeroDivisionError/);
+  assert.match((await callTool('resume_job', { jobId })).text, /, waiting, next /);
+  const listed = await callTool('list_jobs', { notebookId });
+  assert.deepEqual(jobIdsOf(listed), [jobId]);
+  await server.client.jobs.delete(jobId);
+});
+
+test('a job needs exactly one schedule, and lists of jobs and occurrences have pages', async () => {
+  const { id: notebookId } = await server.client.notebooks.create({});
+  for (const schedule of [{}, { cron: '@daily', everyS: 60 }])
+    assert.deepEqual(await callTool('create_job', { notebookId, ...schedule }), {
+      status: 'failed',
+      text: 'Give exactly one of cron, everyS and at.',
+    });
+  const ids: string[] = [];
+  for (let i = 0; i < 2; i++) {
+    const made = await callTool('create_job', { notebookId, everyS: 3_600 });
+    ids.unshift(dataOf<{ job: { jobId: string } }>(made).job.jobId);
+  }
+  const first = await callTool('list_jobs', { notebookId, limit: 1 });
+  const second = await callTool('list_jobs', { notebookId, limit: 1, after: first.data?.nextCursor });
+  assert.deepEqual([first, second].flatMap(jobIdsOf), ids);
+  assert.match(first.text, /\n\[more: after /);
+  for (const id of ids) await server.client.jobs.delete(id);
+});
+
+function dataOf<T>({ data }: ToolOutcome): T {
+  assert.ok(data);
+  return data as T;
+}
+
+function jobIdsOf(outcome: ToolOutcome): string[] {
+  return dataOf<{ jobs: { jobId: string }[] }>(outcome).jobs.map(({ jobId }) => jobId);
+}
