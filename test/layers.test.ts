@@ -22,10 +22,11 @@ const ROOMS = table(`
   agent      : base contract machines storage runtime
   mcp        : base contract agent | runtime
   jobs       : base machines storage runtime | contract notebook
-  http       : base contract storage runtime workspace | cluster people datasource notebook agent mcp jobs
+  hooks      : base contract machines storage runtime datasource jobs
+  http       : base contract storage runtime workspace | cluster people datasource notebook agent mcp jobs hooks
   operate    : base storage confined runtime datasource | contract people http
   faces      : base contract operate
-  start      : base storage confined runtime cluster workspace people datasource notebook agent mcp jobs http operate | contract
+  start      : base storage confined runtime cluster workspace people datasource notebook agent mcp jobs hooks http operate | contract
 `);
 
 /** The rooms within a room, from the ground up. Each may load code of those before it, and of none after it. */
@@ -73,9 +74,9 @@ const RESERVED: Readonly<Record<string, RegExp>> = {
   'node:child_process':
     /^src\/confined\/processes\/host\/zygote-process\.ts$|^src\/faces\/cli\/(run\/(pdf|cell-pictures|browser-pipe)|program|browser)\.ts$/,
   'node:cluster': /^src\/cluster\/primary\//,
-  // to answer, to ask databases through the gateway, to lead an installer to its index, and to warm the server up
+  // to answer, to ask databases and to tell receivers of hooks through the gateway, to lead an installer to its index, and to warm the server up
   'node:http':
-    /^src\/(http|datasource)\/|^src\/(workspace\/packages\/index-proxy|start\/process\/socket-client)\.ts$/,
+    /^src\/(http|datasource)\/|^src\/(hooks\/sender|workspace\/packages\/index-proxy|start\/process\/socket-client)\.ts$/,
 };
 
 test('each room imports only the rooms that its line lists', () => {

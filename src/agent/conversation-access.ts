@@ -17,6 +17,9 @@ import { memberRecords } from '#storage/records/identity.ts';
 import type { Store } from '#storage/store.ts';
 import { ConversationFollowers } from './conversation-followers.ts';
 
+/** The part of a caller that decides which conversations the caller may read. */
+export type Reader = Pick<Principal, 'workspaceId' | 'userId' | 'role'>;
+
 export class ConversationAccess {
   readonly followers = new ConversationFollowers();
   readonly #store: Store;
@@ -25,7 +28,7 @@ export class ConversationAccess {
     this.#store = store;
   }
 
-  mayRead(principal: Principal, id: string, record: ConversationRecord): boolean {
+  mayRead(principal: Reader, id: string, record: ConversationRecord): boolean {
     return principal.role === 'owner' || this.#mayUse(principal, id, record);
   }
 
@@ -157,7 +160,7 @@ export class ConversationAccess {
     });
   }
 
-  #mayUse({ workspaceId, userId }: Principal, id: string, record: ConversationRecord): boolean {
+  #mayUse({ workspaceId, userId }: Reader, id: string, record: ConversationRecord): boolean {
     return (
       ownerOf(record) === userId || this.#store.get(conversationGrants, workspaceId, id, userId) !== undefined
     );

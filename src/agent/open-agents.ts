@@ -11,7 +11,7 @@ import { AgentPrompts } from './agent-prompts.ts';
 import { AgentActors } from './agent-session-actors.ts';
 import { agentStatusOf, shownStatusOf } from './agent-session-record.ts';
 import { AgentSessions } from './agent-sessions.ts';
-import { ConversationAccess } from './conversation-access.ts';
+import { ConversationAccess, type Reader } from './conversation-access.ts';
 import type { ConversationContext } from './conversation-context.ts';
 import { ConversationDeletion } from './conversation-deletion.ts';
 import { ConversationsOfNotebooks } from './conversations-of-notebooks.ts';
@@ -89,7 +89,7 @@ export function openAgents(
     statusOf: (workspaceId: WorkspaceId, sessionId: string) =>
       shownStatusOf(agentActors.actors.peek({ workspaceId, id: sessionId })),
     /** Returns whether the caller may know that there is this conversation. */
-    mayKnow(principal: Principal, sessionId: string): boolean {
+    mayKnow(principal: Reader, sessionId: string): boolean {
       const conversation = unlessDamaged(() =>
         store.get(conversationRecords, principal.workspaceId, sessionId),
       );

@@ -16,6 +16,8 @@ export type AssetId = Id<'asset'>;
 export type EntryId = Id<'entry'>;
 export type JobId = Id<'job'>;
 export type OccurrenceId = Id<'occurrence'>;
+export type HookId = Id<'hook'>;
+export type DeliveryId = Id<'delivery'>;
 
 const PREFIXES = {
   workspace: 'ws',
@@ -31,6 +33,9 @@ const PREFIXES = {
   audit: 'aud',
   job: 'job',
   occurrence: 'occ',
+  hook: 'hook',
+  hookEvent: 'hev',
+  delivery: 'dlv',
 } as const;
 
 export type IdKind = keyof typeof PREFIXES;

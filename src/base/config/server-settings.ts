@@ -216,7 +216,7 @@ export const SERVER_SETTINGS = {
     env: 'TROUPE_EGRESS_ALLOW',
     kind: targets,
     description:
-      'Loopback and private addresses that datasources may reach; other loopback and private addresses are refused. Unset: datasources may reach all if the server listens on loopback only, otherwise none.',
+      'Loopback and private addresses that datasources and hooks may reach; other loopback and private addresses are refused. Unset: they may reach all if the server listens on loopback only, otherwise none.',
   }),
   maxFileMb: setting({
     env: 'TROUPE_MAX_FILE_MB',

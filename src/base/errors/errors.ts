@@ -114,6 +114,11 @@ const ENTRIES = {
     title: 'An occurrence of the job is in progress',
     advice: 'Wait until the occurrence is over, or cancel its run.',
   },
+  hook_paused: {
+    status: 409,
+    title: 'The hook is paused',
+    advice: 'Resume the hook first. Its `reason` says why it has paused.',
+  },
   datasource_changed: { status: 409, title: 'Another request changed the datasource meanwhile' },
   already_exists: { status: 409, title: 'A datasource or a member with this name already exists' },
   packages_disabled: { status: 409, title: 'This server installs no packages' },

@@ -1,4 +1,6 @@
 /** The resources whose calls are their operations, with nothing of their own. A new resource is a few lines here. */
+
+import type { HookChange, NewHook } from '../wire/hook.ts';
 import type {
   MemberChange,
   NewAccessToken,
@@ -64,6 +66,26 @@ export function resourcesOfPrograms(connection: Connection) {
       occurrences: occurrences.list,
       /** Yields the whole history of a job. */
       eachOccurrence: occurrences.each,
+    },
+    /** Hooks, which tell other servers of events. */
+    hooks: {
+      ...pagesOf(connection, 'listHooks'),
+      /** Resolves with the hook and its secret, which is shown only once. */
+      create: (hook: NewHook, options: PostOptions = {}) =>
+        connection.json(operation('createHook', { body: hook, ...options })),
+      get: callOf(connection, 'getHook'),
+      /** Changes, pauses or resumes a hook. */
+      update: (hookId: string, change: HookChange, options: RequestOptions = {}) =>
+        connection.json(operation('updateHook', { params: { hookId }, body: change, ...options })),
+      delete: callOf(connection, 'deleteHook'),
+      /** Gives the hook a new secret, which is shown only once. */
+      rotate: callOf(connection, 'rotateHookSecret'),
+      /** Sends a test. Resolves with the delivery. */
+      test: callOf(connection, 'testHook'),
+      deliveries: (hookId: string, { signal, ...query }: OrderedPageOptions = {}) =>
+        connection.json(operation('listDeliveries', { params: { hookId }, query, signal })),
+      /** Sends a delivery again. */
+      replay: callOf(connection, 'replayDelivery'),
     },
     /** The models that agents can use. */
     models: {

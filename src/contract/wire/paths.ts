@@ -68,6 +68,16 @@ export const PATHS = {
   fireJob: 'POST /api/v3/jobs/:jobId/run',
   listOccurrences: 'GET /api/v3/jobs/:jobId/occurrences',
 
+  listHooks: 'GET /api/v3/hooks',
+  createHook: 'POST /api/v3/hooks',
+  getHook: 'GET /api/v3/hooks/:hookId',
+  updateHook: 'PATCH /api/v3/hooks/:hookId',
+  deleteHook: 'DELETE /api/v3/hooks/:hookId',
+  rotateHookSecret: 'POST /api/v3/hooks/:hookId/rotate',
+  testHook: 'POST /api/v3/hooks/:hookId/test',
+  listDeliveries: 'GET /api/v3/hooks/:hookId/deliveries',
+  replayDelivery: 'POST /api/v3/hooks/:hookId/deliveries/:deliveryId/replay',
+
   listRuns: 'GET /api/v3/runs',
   getRun: 'GET /api/v3/runs/:runId',
   deleteRun: 'DELETE /api/v3/runs/:runId',

@@ -66,6 +66,20 @@ const CHANGES: Readonly<Record<string, EntryOf>> = {
     target: text(params.jobId),
     detail: text(answer.id),
   }),
+  createHook: ({ answer }) => ({ action: 'hook.create', target: text(answer.id) }),
+  updateHook: ({ params }) => ({ action: 'hook.change', target: text(params.hookId) }),
+  deleteHook: ({ params }) => ({ action: 'hook.delete', target: text(params.hookId) }),
+  rotateHookSecret: ({ params }) => ({ action: 'hook.rotate', target: text(params.hookId) }),
+  testHook: ({ params, answer }) => ({
+    action: 'hook.test',
+    target: text(params.hookId),
+    detail: text(answer.id),
+  }),
+  replayDelivery: ({ params }) => ({
+    action: 'hook.replay',
+    target: text(params.hookId),
+    detail: text(params.deliveryId),
+  }),
   cancelRun: ({ params }) => ({ action: 'run.cancel', target: text(params.runId) }),
   cancelRuns: ({ answer }) =>
     itemsOf(answer)

@@ -12,6 +12,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   'Agent sessions': 'Conversations with models: prompts, entries, events, and with whom they are shared.',
   Models: 'The models that agents can use, and the keys for them.',
   Jobs: 'Work that begins by itself at the instants of a schedule, and what became of each instant.',
+  Hooks: 'Requests that the server sends to other servers when runs, jobs and sessions end or fail.',
   Runs: 'The durable records of executions and prompts, with their outputs.',
   Datasources: 'Database connections, which are stored encrypted, and with whom they are shared.',
   Identity: 'Workspaces, their members, and access tokens.',

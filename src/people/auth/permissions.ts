@@ -32,6 +32,8 @@ const PERMISSIONS = {
   'run.delete': { role: 'editor', scopes: RUNTIME },
   'job.read': { role: 'viewer', scopes: RUNTIME },
   'job.write': { role: 'editor', scopes: RUNTIME },
+  'hook.read': { role: 'editor', scopes: RUNTIME },
+  'hook.write': { role: 'editor', scopes: RUNTIME },
   'code.execute': { role: 'editor', scopes: RUNTIME },
   'agent.read': { role: 'viewer', scopes: RUNTIME },
   'agent.open': { role: 'editor', scopes: RUNTIME },

@@ -104,6 +104,8 @@ export type Topic =
   | 'list-kernels'
   /** The files of a workspace were counted: use this count instead of counting again. */
   | 'files-counted'
+  /** These slots of homes have new events for hooks. */
+  | 'hook-events'
   /** Which sessions of a workspace have a kernel? */
   | 'sessions-with-kernels';
 

@@ -8,6 +8,7 @@ import {
 } from '#src/http/routes/execution-environments.ts';
 import { fileRoutes } from '#src/http/routes/files.ts';
 import { frontEndRoutes } from '#src/http/routes/front-end.ts';
+import { hookRoutes } from '#src/http/routes/hooks.ts';
 import { jobRoutes } from '#src/http/routes/jobs.ts';
 import { liveNotebookRoutes } from '#src/http/routes/live-notebooks.ts';
 import { notebookPageRoutes } from '#src/http/routes/notebook-pages.ts';
@@ -26,7 +27,7 @@ import type { Planes } from './open-planes.ts';
 
 const MIB = 1024 * 1024;
 
-/** Returns the routes of notebooks, of the files and packages that they use, of their sessions, and of jobs. */
+/** Returns the routes of notebooks, of the files and packages that they use, of their sessions, and of jobs and hooks. */
 export function notebookPlaneRoutes(
   { config, audit, runs, environments, identity, notebooks, agents, pageTokens, ...planes }: Planes,
   browsers: BrowserRoutesContext,
@@ -70,5 +71,6 @@ export function notebookPlaneRoutes(
     ...executionRoutes(executions, sessions, runs, waiting),
     ...codeRoutes(notebooks.codeCalls, sessions),
     ...jobRoutes(planes.jobs.jobs),
+    ...hookRoutes(planes.hooks.hooks),
   ];
 }

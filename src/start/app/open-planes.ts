@@ -15,6 +15,7 @@ import type { Ground } from './ground.ts';
 import { KernelsInUse } from './kernels-in-use.ts';
 import { Late } from './late-planes.ts';
 import { openFiles } from './open-files.ts';
+import { type HookPlane, openHooks } from './open-hooks.ts';
 import { type JobPlane, openJobs } from './open-jobs.ts';
 import { openLocalModel } from './open-local-model.ts';
 import { type NotebookPlane, openNotebooks } from './open-notebooks.ts';
@@ -32,6 +33,7 @@ export interface Planes extends Ground, RunPlaneContext {
   readonly kernelsInUse: KernelsInUse;
   readonly agents: AgentPlane;
   readonly jobs: JobPlane;
+  readonly hooks: HookPlane;
   /** Signing in with the identity provider; undefined when the settings name none. */
   readonly provider: ReturnType<IdentityPlane['openProvider']>;
   readonly pageTokens: PageTokens;
@@ -74,6 +76,7 @@ export async function openPlanes(base: Ground, stack: AsyncDisposableStack): Pro
   const kernelsInUse = new KernelsInUse(notebooks.actors, notebooks.liveNotebooks);
   late.fill({ agents: agents.ofNotebooks, kernelsInUse, sessions: notebooks.sessions });
   const jobs = openJobs(ground, notebooks, agents, stack);
+  const hooks = openHooks({ ...ground, agents, notebooks, vault }, stack);
   const keys = (keyId?: string) =>
     keyId === undefined ? datasources.keys.ring : datasources.keys.ringWith(keyId);
   const provider = identity.openProvider(config, vault, keys, stack);
@@ -88,6 +91,7 @@ export async function openPlanes(base: Ground, stack: AsyncDisposableStack): Pro
     kernelsInUse,
     agents,
     jobs,
+    hooks,
     provider,
     pageTokens,
   };

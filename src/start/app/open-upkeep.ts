@@ -5,7 +5,7 @@ import type { Planes } from './open-planes.ts';
 
 export type Upkeep = ReturnType<typeof openUpkeep>;
 
-/** Begins the work that nobody waits for: removing deleted workspaces, retention, forwarding the audit, and jobs. */
+/** Begins the work that nobody waits for: removing deleted workspaces, retention, forwarding the audit, jobs, and hooks. */
 export function openUpkeep(planes: Planes, stack: AsyncDisposableStack) {
   const { log, identity, runtime, removals, permits, audit, environments } = planes;
   const workspaceDeletion = identity.openDeletion(removals, {
@@ -22,5 +22,6 @@ export function openUpkeep(planes: Planes, stack: AsyncDisposableStack) {
   const auditWarnings = forwardAudit(planes, audit, stack);
   const retention = beginBackgroundWork(planes, audit, stack);
   planes.jobs.begin();
+  planes.hooks.begin();
   return { workspaceDeletion, retention, warnings: () => [...auditWarnings(), ...retention.warnings] };
 }

@@ -869,7 +869,7 @@ class EnvironmentPage(Struct):
 ErrorCode: TypeAlias = Annotated[
     str,
     Meta(
-        description='Why a request was refused. A published code never changes; later versions may add codes.\n\n- `malformed_json`: The body is not valid JSON\n- `invalid_request`: The request does not match the schema\n- `invalid_cursor`: The cursor does not belong to this list\n- `missing_workspace`: The Service-Workspace-Id header is missing\n- `missing_session`: The Service-Session-Id header is missing\n- `duplicate_cell`: A cell id appears twice\n- `unknown_cell`: The notebook has no such cell\n- `unknown_model`: There is no model with this name\n- `unreadable_notebook`: The file is not a readable notebook\n- `unauthenticated`: A valid access token is required\n- `missing_scope`: The access token lacks a required scope\n- `no_workspace`: You are a member of no workspace\n- `role_too_low`: Your role in this workspace does not allow this\n- `conversation_read_only`: You may read this conversation, but not change it\n- `conversation_not_shared`: The conversation of this notebook is not shared with you\n- `cross_origin`: A request from another origin may not change this\n- `not_found`: The resource does not exist, or you may not see it\n- `method_not_allowed`: The resource does not support this method\n- `stale_update`: The resource has changed since it was read\n- `session_open`: A session is open on this notebook\n- `session_exists`: A live session with this id already exists\n- `session_busy`: The session is busy\n- `session_not_ready`: The session is not ready\n- `session_failed`: The session has failed\n- `session_closed`: The session is closed\n- `session_not_editable`: The session is in run mode and cannot be edited\n- `structural_error`: The notebook has structural errors\n- `notebook_not_ready`: The notebook session is not ready\n- `binding_differs`: The conversation is bound to another notebook, or to none\n- `environment_differs`: The notebook session belongs to another environment\n- `no_model_configured`: No model is configured\n- `model_not_configured`: The provider of this model is not configured\n- `environment_occupied`: The environment already has an active notebook session\n- `environment_in_use`: Sessions are still attached to the environment\n- `environment_closed`: The environment is closed\n- `run_finished`: The run has already finished\n- `run_in_progress`: The run has not ended yet\n- `job_running`: An occurrence of the job is in progress\n- `datasource_changed`: Another request changed the datasource meanwhile\n- `already_exists`: A datasource or a member with this name already exists\n- `packages_disabled`: This server installs no packages\n- `nodes_disabled`: This server has no kernel nodes\n- `packages_not_installed`: The packages could not be installed\n- `installation_in_progress`: Packages are being installed in this workspace\n- `unwritable_notebook`: The notebook cannot be written in this format\n- `workspace_in_use`: Sessions are open in the workspace\n- `last_workspace`: You own no other workspace\n- `last_owner`: A workspace must keep at least one owner\n- `idempotency_key_reused`: The idempotency key was used with another request\n- `idempotency_in_progress`: The first request with this idempotency key is still running\n- `key_in_use`: The key is in use\n- `not_a_file`: The path does not lead to a file\n- `file_inaccessible`: The permissions of the file do not allow this\n- `precondition_failed`: The resource is not in the state that If-Match or If-None-Match asks for\n- `body_too_large`: The request body is too large\n- `unsupported_media_type`: The request body must be application/json\n- `range_not_satisfiable`: The requested range lies outside of the content\n- `too_many_attempts`: Too many wrong access tokens\n- `quota_exceeded`: The workspace has reached a quota\n- `internal`: The server failed to process the request\n- `record_damaged`: A stored record is damaged on the disk\n- `unavailable`: The server cannot accept this request now\n- `read_only`: The server only reads (TROUPE_READ_ONLY)\n- `storage_full`: The disk of the server is full\n- `file_quota_exceeded`: The files of the workspace have reached their quota\n- `at_capacity`: The server has reached its session limit'
+        description='Why a request was refused. A published code never changes; later versions may add codes.\n\n- `malformed_json`: The body is not valid JSON\n- `invalid_request`: The request does not match the schema\n- `invalid_cursor`: The cursor does not belong to this list\n- `missing_workspace`: The Service-Workspace-Id header is missing\n- `missing_session`: The Service-Session-Id header is missing\n- `duplicate_cell`: A cell id appears twice\n- `unknown_cell`: The notebook has no such cell\n- `unknown_model`: There is no model with this name\n- `unreadable_notebook`: The file is not a readable notebook\n- `unauthenticated`: A valid access token is required\n- `missing_scope`: The access token lacks a required scope\n- `no_workspace`: You are a member of no workspace\n- `role_too_low`: Your role in this workspace does not allow this\n- `conversation_read_only`: You may read this conversation, but not change it\n- `conversation_not_shared`: The conversation of this notebook is not shared with you\n- `cross_origin`: A request from another origin may not change this\n- `not_found`: The resource does not exist, or you may not see it\n- `method_not_allowed`: The resource does not support this method\n- `stale_update`: The resource has changed since it was read\n- `session_open`: A session is open on this notebook\n- `session_exists`: A live session with this id already exists\n- `session_busy`: The session is busy\n- `session_not_ready`: The session is not ready\n- `session_failed`: The session has failed\n- `session_closed`: The session is closed\n- `session_not_editable`: The session is in run mode and cannot be edited\n- `structural_error`: The notebook has structural errors\n- `notebook_not_ready`: The notebook session is not ready\n- `binding_differs`: The conversation is bound to another notebook, or to none\n- `environment_differs`: The notebook session belongs to another environment\n- `no_model_configured`: No model is configured\n- `model_not_configured`: The provider of this model is not configured\n- `environment_occupied`: The environment already has an active notebook session\n- `environment_in_use`: Sessions are still attached to the environment\n- `environment_closed`: The environment is closed\n- `run_finished`: The run has already finished\n- `run_in_progress`: The run has not ended yet\n- `job_running`: An occurrence of the job is in progress\n- `hook_paused`: The hook is paused\n- `datasource_changed`: Another request changed the datasource meanwhile\n- `already_exists`: A datasource or a member with this name already exists\n- `packages_disabled`: This server installs no packages\n- `nodes_disabled`: This server has no kernel nodes\n- `packages_not_installed`: The packages could not be installed\n- `installation_in_progress`: Packages are being installed in this workspace\n- `unwritable_notebook`: The notebook cannot be written in this format\n- `workspace_in_use`: Sessions are open in the workspace\n- `last_workspace`: You own no other workspace\n- `last_owner`: A workspace must keep at least one owner\n- `idempotency_key_reused`: The idempotency key was used with another request\n- `idempotency_in_progress`: The first request with this idempotency key is still running\n- `key_in_use`: The key is in use\n- `not_a_file`: The path does not lead to a file\n- `file_inaccessible`: The permissions of the file do not allow this\n- `precondition_failed`: The resource is not in the state that If-Match or If-None-Match asks for\n- `body_too_large`: The request body is too large\n- `unsupported_media_type`: The request body must be application/json\n- `range_not_satisfiable`: The requested range lies outside of the content\n- `too_many_attempts`: Too many wrong access tokens\n- `quota_exceeded`: The workspace has reached a quota\n- `internal`: The server failed to process the request\n- `record_damaged`: A stored record is damaged on the disk\n- `unavailable`: The server cannot accept this request now\n- `read_only`: The server only reads (TROUPE_READ_ONLY)\n- `storage_full`: The disk of the server is full\n- `file_quota_exceeded`: The files of the workspace have reached their quota\n- `at_capacity`: The server has reached its session limit'
     ),
 ]
 
@@ -1180,6 +1180,71 @@ class Health(Struct):
             description='`draining`: the server is stopping, and new requests should go to another server.'
         ),
     ]
+
+
+class HookFilter(Struct):
+    """
+    Which events are sent. An event must match every member; `metadata` are pairs that a run must have.
+    """
+
+    notebook_id: (
+        Annotated[
+            str,
+            Meta(
+                description='Only events of this notebook, also of the jobs that run it.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='notebookId', default=UNSET)
+    job_id: (
+        Annotated[str, Meta(description='Only events of this job and of its runs.')]
+        | UnsetType
+    ) = field(name='jobId', default=UNSET)
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
+                max_length=16,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class HookFilterOutput(Struct):
+    """
+    Which events are sent. An event must match every member; `metadata` are pairs that a run must have.
+    """
+
+    notebook_id: (
+        Annotated[
+            str,
+            Meta(
+                description='Only events of this notebook, also of the jobs that run it.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='notebookId', default=UNSET)
+    job_id: (
+        Annotated[str, Meta(description='Only events of this job and of its runs.')]
+        | UnsetType
+    ) = field(name='jobId', default=UNSET)
+    metadata: (
+        Annotated[
+            dict[str, str],
+            Meta(
+                description='Up to 16 pairs of texts of your own, for example a project or a ticket. Keys have up to 64 letters, digits, dots, underscores and hyphens, and values up to 500 characters. Everybody who can read the resource can read the pairs.',
+                max_length=16,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class HookReason(Struct):
+    code: str
+    message: str
 
 
 class ImportWarning(Struct):
@@ -1495,6 +1560,27 @@ class NewDatasourceGrant(Struct):
             description='`user:<id>`, `role:editor`, or `role:viewer`, which includes editors.'
         ),
     ]
+
+
+class NewHook(Struct):
+    url: Annotated[
+        str,
+        Meta(
+            description='The URL to which the events are posted. Everybody who may read the hook sees it, so it should contain no secret.'
+        ),
+    ]
+    events: list[Literal['run.completed', 'run.failed', 'run.cancelled', 'job.skipped', 'job.paused', 'session.failed']]
+    filter: HookFilter | UnsetType = UNSET
+    name: str | None | UnsetType = UNSET
+    paused: (
+        Annotated[
+            bool,
+            Meta(
+                description='Whether the hook sends nothing. Events during a pause are not sent later.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class NewModelKey(Struct):
@@ -3368,6 +3454,44 @@ class CreatedAccessToken(Struct):
     ]
 
 
+class CreatedHook(Struct):
+    id: str
+    url: Annotated[
+        str,
+        Meta(
+            description='The URL to which the events are posted. Everybody who may read the hook sees it, so it should contain no secret.'
+        ),
+    ]
+    events: list[Literal['run.completed', 'run.failed', 'run.cancelled', 'job.skipped', 'job.paused', 'session.failed']]
+    filter: HookFilterOutput
+    name: str | None
+    paused: bool
+    status: Annotated[
+        Literal['idle', 'due', 'sending', 'backing-off', 'paused'],
+        Meta(
+            description='`idle`: nothing waits. `due`: a delivery waits. `sending`. `backing-off`: a delivery has failed and is sent again after a pause. `paused`.'
+        ),
+    ]
+    reason: HookReason | None
+    pending: Annotated[int, Meta(description='How many deliveries wait.')]
+    older_secret_until: str | None = field(name='olderSecretUntil')
+    owner_id: Annotated[str, Meta(description='The user with whose rights the hook learns of events.')] = field(
+        name='ownerId'
+    )
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+    secret: Annotated[
+        str,
+        Meta(
+            description='The secret that signs the requests of the hook, in the form of Standard Webhooks. It is shown only in this answer.'
+        ),
+    ]
+
+
 class Datasource(Struct):
     id: str
     slug: str
@@ -3453,6 +3577,123 @@ class Failure(Struct):
         Annotated[list[str], Meta(description='The ids of the cells at fault.')]
         | UnsetType
     ) = UNSET
+
+
+class Hook(Struct):
+    id: str
+    url: Annotated[
+        str,
+        Meta(
+            description='The URL to which the events are posted. Everybody who may read the hook sees it, so it should contain no secret.'
+        ),
+    ]
+    events: list[Literal['run.completed', 'run.failed', 'run.cancelled', 'job.skipped', 'job.paused', 'session.failed']]
+    filter: HookFilterOutput
+    name: str | None
+    paused: bool
+    status: Annotated[
+        Literal['idle', 'due', 'sending', 'backing-off', 'paused'],
+        Meta(
+            description='`idle`: nothing waits. `due`: a delivery waits. `sending`. `backing-off`: a delivery has failed and is sent again after a pause. `paused`.'
+        ),
+    ]
+    reason: HookReason | None
+    pending: Annotated[int, Meta(description='How many deliveries wait.')]
+    older_secret_until: str | None = field(name='olderSecretUntil')
+    owner_id: Annotated[str, Meta(description='The user with whose rights the hook learns of events.')] = field(
+        name='ownerId'
+    )
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    updated_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='updatedAt'
+    )
+
+
+class HookChange(Struct):
+    expected_updated_at: Annotated[str, Meta(description='The `updatedAt` of your last read of the hook. When the hook has changed since: 409 `stale_update`.')] = field(
+        name='expectedUpdatedAt'
+    )
+    url: (
+        Annotated[
+            str,
+            Meta(
+                description='The URL to which the events are posted. Everybody who may read the hook sees it, so it should contain no secret.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    events: list[Literal['run.completed', 'run.failed', 'run.cancelled', 'job.skipped', 'job.paused', 'session.failed']] | UnsetType = (
+        UNSET
+    )
+    filter: HookFilter | UnsetType = UNSET
+    name: str | None | UnsetType = UNSET
+    paused: (
+        Annotated[
+            bool,
+            Meta(
+                description='Whether the hook sends nothing. Events during a pause are not sent later.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class HookDelivery(Struct):
+    id: Annotated[
+        str, Meta(description='The `webhook-id` of every attempt of this delivery.')
+    ]
+    hook_id: str = field(name='hookId')
+    event: Annotated[
+        str, Meta(description='The type of the event; `hook.test` for a test.')
+    ]
+    status: Literal['pending', 'delivered', 'dead']
+    attempts: Annotated[int, Meta(description='How many requests have begun.')]
+    response_status: int | None = field(name='responseStatus')
+    response: str | None
+    reason: HookReason | None
+    payload: Annotated[
+        str,
+        Meta(
+            description='The body of the request: JSON with `type`, `timestamp` and `data`.'
+        ),
+    ]
+    queued_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='queuedAt'
+    )
+    last_attempt_at: str | None = field(name='lastAttemptAt')
+    next_attempt_at: str | None = field(name='nextAttemptAt')
+    finished_at: str | None = field(name='finishedAt')
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+
+
+class HookDeliveryPage(Struct):
+    items: list[HookDelivery]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
+
+
+class HookPage(Struct):
+    items: list[Hook]
+    next_cursor: (
+        Annotated[
+            str,
+            Meta(
+                description='The `after` of the next page; null when there are no more items.'
+            ),
+        ]
+        | None
+    ) = field(name='nextCursor')
 
 
 class ImportedNotebook(Struct):

@@ -3,6 +3,7 @@ import { AGENT_SESSION_OPERATIONS } from './agent-sessions.ts';
 import { DATASOURCE_OPERATIONS } from './datasources.ts';
 import { EXECUTION_ENVIRONMENT_OPERATIONS } from './execution-environments.ts';
 import { FILE_OPERATIONS } from './files.ts';
+import { HOOK_OPERATIONS } from './hooks.ts';
 import { IDENTITY_OPERATIONS } from './identity.ts';
 import { JOB_OPERATIONS } from './jobs.ts';
 import { MCP_OPERATIONS } from './mcp.ts';
@@ -27,6 +28,7 @@ export const OPERATIONS = {
   ...AGENT_SESSION_OPERATIONS,
   ...RUN_OPERATIONS,
   ...JOB_OPERATIONS,
+  ...HOOK_OPERATIONS,
   ...DATASOURCE_OPERATIONS,
   ...MODEL_OPERATIONS,
   ...PACKAGE_OPERATIONS,

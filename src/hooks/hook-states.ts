@@ -1,0 +1,263 @@
+/**
+ * The stored state of hooks: their records, their actors, their places by time, and their deliveries. The home of the workspace writes
+ * all of it. All writes of one turn are one commit.
+ */
+
+import { type HookEvent, hookAttentionMs, hookMachine } from '#machines/hook.ts';
+import { notFound } from '#src/base/errors/errors.ts';
+import { type DeliveryId, type HookId, timeOfText, type WorkspaceId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
+import type { Delivery, HookEventType, HookFilter } from '#src/contract/wire/hook.ts';
+import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
+import { slotOf } from '#src/runtime/homes/slots.ts';
+import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { slotText, timedPlaceOf } from '#storage/lists/timed-places.ts';
+import {
+  deliveryAt,
+  deliveryRecords,
+  type HookBook,
+  type HookRecord,
+  hookBooks,
+  hookPlaces,
+  hookQueue,
+  hookRecords,
+  queuePlaceOf,
+  wantedEvents,
+} from '#storage/records/hooks.ts';
+import type { Transaction } from '#storage/transaction.ts';
+
+/** The members of a hook that its owner sets. */
+export interface Definition {
+  readonly url: string;
+  readonly events: readonly HookEventType[];
+  readonly filter: HookFilter;
+  readonly name: string | null;
+}
+
+/** A stored hook. */
+export interface StoredHook {
+  readonly record: HookRecord;
+  readonly definition: Definition;
+}
+
+/** Names a hook among all actors of its kind. */
+export type HookAddress = ActorId & { readonly id: HookId };
+
+/** The first delivery that waits. */
+export interface Waiting {
+  readonly deliveryId: DeliveryId;
+  readonly dueMs: number;
+}
+
+/** The most deliveries that a hook keeps. A new one replaces the oldest. */
+export const MAX_DELIVERIES = 1000;
+/** The most deliveries of a hook that wait. A new one makes the oldest die. */
+export const MAX_PENDING = 500;
+/** How many places are read to find one that is not taken in a turn that is not committed yet. */
+const MAX_READ = 20;
+
+const NEW_BOOK: HookBook = { place: null, pending: 0, stored: 0 };
+const OUTBOX_FULL = {
+  code: 'outbox_full',
+  message: `More than ${MAX_PENDING} deliveries of the hook were waiting, so the oldest one was given up.`,
+};
+
+export class HookStates {
+  readonly actors: ActorKind<typeof hookMachine>;
+  readonly #context: Pick<PlaneContext, 'store'>;
+  #onPlace: (slot: number, ms: number) => void = () => undefined;
+
+  constructor(context: Pick<PlaneContext, 'store' | 'runtime'>) {
+    this.#context = context;
+    this.actors = context.runtime.define({
+      kind: 'hook',
+      machine: hookMachine,
+      machineVersion: 1,
+      hasNewIds: true,
+      restored: { type: 'restored' },
+      shown: ({ delivery, dueMs, deaths, isPaused, reason }) => ({
+        links: [],
+        context: { isPaused, deaths, dueMs, reason: reason?.code ?? null, deliveryId: delivery?.id ?? null },
+      }),
+    });
+  }
+
+  /** Sets the listener for places: the slot of a workspace, and when one of its hooks needs attention, in milliseconds since 1970. */
+  onPlace(listener: (slot: number, ms: number) => void): void {
+    this.#onPlace = listener;
+  }
+
+  /** Returns a hook; undefined when there is none. */
+  find(workspaceId: string, hookId: string): StoredHook | undefined {
+    const record = this.#context.store.get(hookRecords, workspaceId, hookId);
+    return record && { record, definition: definitionIn(record) };
+  }
+
+  /** Returns a hook. Throws `not_found`. */
+  read(workspaceId: string, hookId: string): StoredHook {
+    const hook = this.find(workspaceId, hookId);
+    if (hook === undefined) throw notFound();
+    return hook;
+  }
+
+  /** Returns the ids of the hooks of a workspace, also of those made in this turn. */
+  idsIn(workspaceId: string): ReadonlySet<string> {
+    return this.#context.store.idsUnder(hookRecords, workspaceId);
+  }
+
+  /** Returns whether a hook sends nothing, because it is paused. */
+  isPaused(hook: ActorId): boolean {
+    return this.actors.peek(hook)?.snapshot.context.isPaused !== false;
+  }
+
+  /** Reports an event to the hook and moves its place. Returns whether its state has taken the event. */
+  tell(hook: ActorId, event: HookEvent): boolean {
+    const wasPaused = this.isPaused(hook);
+    const isTaken = this.actors.tell(hook, event);
+    if (!isTaken) return false;
+    this.#context.store.write((tx) => this.place(tx, hook));
+    if (this.isPaused(hook) !== wasPaused) this.noteWanted(hook.workspaceId);
+    return true;
+  }
+
+  /** Puts the hook into the index by time, at the place that follows from its state. */
+  place(tx: Transaction, { workspaceId, id }: ActorId): void {
+    const context = this.actors.peek({ workspaceId, id })?.snapshot.context;
+    if (context === undefined) return;
+    const ms = hookAttentionMs(context);
+    const book = tx.get(hookBooks, workspaceId, id) ?? NEW_BOOK;
+    const place = ms === null ? null : timedPlaceOf(ms, workspaceId, id);
+    const slot = slotOf(workspaceId);
+    if (place !== book.place) {
+      if (book.place !== null) tx.remove(hookPlaces, SYSTEM, slotText(slot), book.place);
+      if (place !== null) tx.mark(hookPlaces, SYSTEM, slotText(slot), place);
+      tx.put(hookBooks, { ...book, place }, workspaceId, id);
+    }
+    if (ms !== null) this.#onPlace(slot, ms);
+  }
+
+  /** Returns the present place of a hook in the index; null when it has none. */
+  placeOf(workspaceId: string, hookId: string): string | null {
+    return this.bookOf(workspaceId, hookId).place;
+  }
+
+  bookOf(workspaceId: string, hookId: string): HookBook {
+    return this.#context.store.get(hookBooks, workspaceId, hookId) ?? NEW_BOOK;
+  }
+
+  /** Writes which events the hooks of a workspace want. Call it when a hook was created, changed, paused, resumed or deleted. */
+  noteWanted(workspaceId: WorkspaceId): void {
+    const { store } = this.#context;
+    const wanted = new Set<HookEventType>();
+    for (const id of this.idsIn(workspaceId)) {
+      if (this.isPaused({ workspaceId, id })) continue;
+      for (const event of this.find(workspaceId, id)?.definition.events ?? []) wanted.add(event);
+    }
+    store.write((tx) => {
+      if (wanted.size === 0) tx.remove(wantedEvents, workspaceId);
+      else tx.put(wantedEvents, [...wanted].sort(), workspaceId);
+    });
+  }
+
+  /** Stores a delivery that waits from now on. Removes the oldest deliveries beyond the limits. */
+  queue(hook: ActorId, delivery: Delivery): void {
+    const { store } = this.#context;
+    const { workspaceId, id } = hook;
+    const nowMs = Date.parse(delivery.queuedAt);
+    store.write((tx) => {
+      const book = tx.get(hookBooks, workspaceId, id) ?? NEW_BOOK;
+      const isNew = tx.get(deliveryRecords, workspaceId, id, delivery.id) === undefined;
+      this.put(tx, workspaceId, delivery);
+      tx.mark(hookQueue, workspaceId, id, queuePlaceOf(nowMs, delivery.id));
+      const counted = { ...book, pending: book.pending + 1, stored: book.stored + (isNew ? 1 : 0) };
+      const given = counted.pending > MAX_PENDING ? this.#giveUpOldest(tx, hook) : 0;
+      const removed = counted.stored > MAX_DELIVERIES ? this.#removeOldest(tx, hook) : 0;
+      tx.put(
+        hookBooks,
+        { ...counted, pending: counted.pending - given, stored: counted.stored - removed },
+        workspaceId,
+        id,
+      );
+    });
+    this.tell(hook, { type: 'queued', dueMs: nowMs });
+  }
+
+  /** Makes the delivery die that has waited longest. Returns how many died. */
+  #giveUpOldest(tx: Transaction, { workspaceId, id }: ActorId): number {
+    const oldest = this.firstWaiting(tx, workspaceId, id);
+    const delivery = oldest && this.delivery(workspaceId, id, oldest.deliveryId);
+    if (oldest === undefined || delivery === undefined) return 0;
+    tx.remove(hookQueue, workspaceId, id, queuePlaceOf(oldest.dueMs, oldest.deliveryId));
+    const end = {
+      status: 'dead',
+      reason: OUTBOX_FULL,
+      nextAttemptAt: null,
+      finishedAt: timestamp(),
+    } as const;
+    this.put(tx, workspaceId, { ...delivery, ...end });
+    return 1;
+  }
+
+  /** Removes the oldest delivery that is over. Returns how many were removed. */
+  #removeOldest(tx: Transaction, { workspaceId, id }: ActorId): number {
+    const { store } = this.#context;
+    for (const { id: deliveryId } of store.list(deliveryRecords, workspaceId, [id], {
+      limit: MAX_DELIVERIES,
+    })) {
+      const bytes = tx.get(deliveryRecords, workspaceId, id, deliveryId);
+      if (bytes === undefined || deliveryIn(bytes).status === 'pending') continue;
+      tx.remove(deliveryRecords, workspaceId, id, deliveryId);
+      return 1;
+    }
+    return 0;
+  }
+
+  /** Returns the first delivery that waits; undefined when none does. One that was queued in this turn may be missing. */
+  firstWaiting(tx: Pick<Transaction, 'get'>, workspaceId: string, hookId: string): Waiting | undefined {
+    const { store } = this.#context;
+    for (const { id: place } of [...store.list(hookQueue, workspaceId, [hookId], { limit: MAX_READ })])
+      if (tx.get(hookQueue, workspaceId, hookId, place) !== undefined)
+        return { deliveryId: deliveryAt(place) as DeliveryId, dueMs: timeOfText(place) };
+    return undefined;
+  }
+
+  /** Returns a stored delivery; undefined when there is none. */
+  delivery(workspaceId: string, hookId: string, deliveryId: string): Delivery | undefined {
+    const bytes = this.#context.store.get(deliveryRecords, workspaceId, hookId, deliveryId);
+    return bytes && deliveryIn(bytes);
+  }
+
+  put(tx: Transaction, workspaceId: string, delivery: Delivery): void {
+    const bytes = Buffer.from(JSON.stringify(delivery));
+    tx.put(deliveryRecords, bytes, workspaceId, delivery.hookId, delivery.id);
+  }
+
+  /** Removes a hook. Its deliveries are removed in later steps. */
+  erase(tx: Transaction, hook: ActorId): void {
+    const { workspaceId, id } = hook;
+    const book = tx.get(hookBooks, workspaceId, id);
+    if (book?.place != null) tx.remove(hookPlaces, SYSTEM, slotText(slotOf(workspaceId)), book.place);
+    tx.remove(hookBooks, workspaceId, id);
+    tx.remove(hookRecords, workspaceId, id);
+    this.actors.erase(tx, hook);
+  }
+}
+
+/** Returns the members that the owner of a hook has set. */
+export function definitionIn({ definition }: HookRecord): Definition {
+  const parsed: Definition = JSON.parse(Buffer.from(definition).toString('utf8'));
+  return parsed;
+}
+
+/** Returns a stored delivery. */
+export function deliveryIn(bytes: Uint8Array): Delivery {
+  const parsed: Delivery = JSON.parse(Buffer.from(bytes).toString('utf8'));
+  return parsed;
+}
+
+/** Names a hook among all actors of its kind. */
+export function hookIdOf(workspaceId: string, hookId: string): HookAddress {
+  return { workspaceId: workspaceId as WorkspaceId, id: hookId as HookId };
+}

@@ -1,0 +1,132 @@
+/**
+ * One request to the receiver of a hook: through the gateway for outgoing connections, without redirects, within a time and with a
+ * bounded answer. The result says in words why a request has failed. It holds no part of an error of a socket.
+ */
+
+import type { IncomingMessage } from 'node:http';
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { VERSION } from '#src/base/install/version.ts';
+import { MAX_RESPONSE_BYTES } from '#src/contract/wire/hook.ts';
+import { originOf, targetOf, tlsOf } from '#src/datasource/connectors/http/address.ts';
+import { agentFor } from '#src/datasource/connectors/http/client.ts';
+import type { Egress } from '#src/datasource/egress/egress.ts';
+import { categoryOfSocketError, DatasourceFailure, type FailureCategory } from '#src/datasource/failure.ts';
+
+/** One message to a receiver. */
+export interface Message {
+  readonly url: string;
+  readonly id: string;
+  readonly timestampS: string;
+  /** The signatures, separated by spaces. */
+  readonly signature: string;
+  readonly body: string;
+}
+
+/** What has become of a request. */
+export interface Sent {
+  /** Null when there was no answer. */
+  readonly status: number | null;
+  /** The beginning of the answer; null when there was none. */
+  readonly response: string | null;
+  /** Null when the receiver has taken the message. */
+  readonly failure: { readonly code: string; readonly message: string } | null;
+}
+
+/** How long one request may take in all, in milliseconds. */
+export const MAX_REQUEST_MS = 15_000;
+/** How long the beginning of an answer may take after its status has arrived, in milliseconds. */
+const MAX_ANSWER_MS = 2000;
+
+const FAILURES: Partial<Readonly<Record<FailureCategory, string>>> = {
+  name_not_found: 'The host name of the URL was not found.',
+  refused: 'The receiver refused the connection.',
+  unreachable: 'The receiver could not be reached, or ended the connection without an answer.',
+  not_allowed:
+    'This server is not allowed to connect to the address of the URL. An operator can allow it with TROUPE_EGRESS_ALLOW.',
+  tls: 'A secure connection could not be made: the receiver has no TLS, or a certificate that cannot be trusted.',
+  timeout: `The receiver did not answer within ${MAX_REQUEST_MS / 1000} seconds.`,
+};
+const UNREADABLE = 'The answer of the receiver could not be read as HTTP.';
+
+/** Sends a message. Resolves with what has become of it; rejects only when `signal` aborts. */
+export async function send(egress: Egress, message: Message, signal: AbortSignal): Promise<Sent> {
+  const deadline = AbortSignal.timeout(MAX_REQUEST_MS);
+  try {
+    return await post(egress, message, AbortSignal.any([signal, deadline]));
+  } catch (error) {
+    signal.throwIfAborted();
+    const category = deadline.aborted ? 'timeout' : categoryOf(error);
+    const text = category && FAILURES[category];
+    return {
+      status: null,
+      response: null,
+      failure: { code: text === undefined ? 'unreadable' : category!, message: text ?? UNREADABLE },
+    };
+  }
+}
+
+async function post(egress: Egress, message: Message, signal: AbortSignal): Promise<Sent> {
+  const { url, id, timestampS, signature, body } = message;
+  const { host, port } = targetOf(url);
+  const tls = tlsOf(url);
+  using route = await egress.admit(host, port, signal);
+  const agent = agentFor(route, tls);
+  const { pathname, search } = new URL(url);
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    'user-agent': `Troupe/${VERSION}`,
+    'webhook-id': id,
+    'webhook-timestamp': timestampS,
+    'webhook-signature': signature,
+  };
+  const to = new URL(`${pathname}${search}`, originOf(route, tls));
+  const open = tls === false ? httpRequest : httpsRequest;
+  const answer = await new Promise<IncomingMessage>((done, fail) => {
+    const request = open(to, { method: 'POST', agent, signal, headers });
+    request.once('response', done);
+    request.on('error', fail); // also after the answer, when the rest of it is not read
+    request.end(body);
+  });
+  const status = answer.statusCode ?? 0;
+  const response = await beginningOf(answer);
+  agent.destroy();
+  return { status, response, failure: failureOf(status) };
+}
+
+/** Resolves with the beginning of the body. The rest is not read, and the connection is closed. */
+async function beginningOf(answer: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const late = setTimeout(() => answer.destroy(), MAX_ANSWER_MS);
+  try {
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      size += chunk.byteLength;
+      if (size >= MAX_RESPONSE_BYTES) break;
+    }
+  } catch {
+    // The status has arrived, so a body that breaks off changes nothing.
+  } finally {
+    clearTimeout(late);
+    answer.destroy();
+  }
+  return Buffer.concat(chunks).subarray(0, MAX_RESPONSE_BYTES).toString('utf8');
+}
+
+function failureOf(status: number): Sent['failure'] {
+  if (status >= 200 && status < 300) return null;
+  if (status >= 300 && status < 400)
+    return {
+      code: 'redirect',
+      message: `The receiver answered with a redirect (${status}), which is not followed. Give the hook the URL to which it leads.`,
+    };
+  if (status === 410)
+    return { code: 'gone', message: 'The receiver answered 410 Gone: it wants no more requests.' };
+  return { code: 'http_status', message: `The receiver answered with the status ${status}.` };
+}
+
+function categoryOf(error: unknown): FailureCategory | undefined {
+  return error instanceof DatasourceFailure ? error.category : categoryOfSocketError(error);
+}
