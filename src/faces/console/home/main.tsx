@@ -4,6 +4,7 @@ import '../style/login.css';
 import '../style/parts.css';
 import '../style/outputs.css';
 import './home.css';
+import './jobs/jobs.css';
 import './notebook-place.css';
 import { render } from 'preact';
 import { CommandLine } from './command-line.tsx';

@@ -6,9 +6,12 @@ import { Loading } from '../parts/empty.tsx';
 import { Mark } from '../shell/mark.tsx';
 import { BASE_URL } from '../state/server.ts';
 import { isVisible } from '../state/visible.ts';
+import { lazy } from './lazy.tsx';
 import { NotebookEntry } from './notebook-entry.tsx';
 import { NotebookPanel } from './notebook-panel.tsx';
 import { takeTabPlace } from './tab-places.ts';
+
+const NotebookJobs = lazy(async () => (await import('./jobs/notebook-jobs.tsx')).NotebookJobs);
 
 /** How many people are shown by their initials; the panel shows all. */
 const SHOWN_PEOPLE = 5;
@@ -20,6 +23,7 @@ const SHOWN_PEOPLE = 5;
 export function NotebookPlaceView({ notebookId }: { readonly notebookId: string }) {
   const { place, presence, isRefused, isAway, retry } = usePresence();
   const isOpen = useSignal(false);
+  const isScheduling = useSignal(false);
   const hasPlace = useSignal(false);
   const isFound = place !== undefined;
   useEffect(() => {
@@ -81,6 +85,15 @@ export function NotebookPlaceView({ notebookId }: { readonly notebookId: string 
         <People {...presence} userId={place.userId} />
         <button
           type="button"
+          aria-haspopup="dialog"
+          onClick={() => {
+            isScheduling.value = true;
+          }}
+        >
+          Schedule
+        </button>
+        <button
+          type="button"
           aria-expanded={isOpen.value}
           onClick={() => {
             isOpen.value = !isOpen.value;
@@ -109,6 +122,16 @@ export function NotebookPlaceView({ notebookId }: { readonly notebookId: string 
           />
         )}
       </div>
+      {isScheduling.value && (
+        <NotebookJobs
+          workspaceId={place.workspaceId}
+          notebookId={notebookId}
+          title={title}
+          close={() => {
+            isScheduling.value = false;
+          }}
+        />
+      )}
     </div>
   );
 }

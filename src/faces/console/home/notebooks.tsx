@@ -9,10 +9,12 @@ import { Empty, Loading } from '../parts/empty.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Age } from '../parts/time.tsx';
 import { Mark } from '../shell/mark.tsx';
+import { go, linkTo, place } from '../state/route.ts';
 import { BASE_URL, isUnreachable } from '../state/server.ts';
 import { isVisible } from '../state/visible.ts';
 import { chooseWorkspace, chosenWorkspace, clientOf, endSignIn } from './account.ts';
 import { ACCEPTED, importFile } from './import-files.ts';
+import { lazy } from './lazy.tsx';
 import { NotebookActions } from './notebook-actions.tsx';
 import { openNotebook } from './open-notebook.ts';
 
@@ -23,14 +25,16 @@ const RECENT_ITEMS = 6;
 const SEARCH_AFTER_MS = 200;
 const RUNNING_EVERY_MS = 5_000;
 
-/** The page of a signed-in person: the notebooks of a workspace. */
+const JobsView = lazy(async () => (await import('./jobs/jobs-page.tsx')).JobsView);
+
+/** The page of a signed-in person: the notebooks of a workspace, or its jobs, which have links of their own. */
 export function NotebooksPage() {
   const account = useSignal<OwnAccount | undefined>(undefined);
   const error = useSignal<unknown>(undefined);
   const chosen = useSignal(chosenWorkspace());
   useEffect(() => {
     clientOf()
-      .me()
+      .me({ limit: 100 })
       .then(
         (value) => {
           account.value = value;
@@ -44,10 +48,15 @@ export function NotebooksPage() {
     return error.value === undefined ? <Loading /> : <Problem error={error.value} />;
   }
   const { user, workspaces } = account.value;
-  const workspace = workspaces.find(({ id }) => id === chosen.value) ?? workspaces[0];
+  const { workspaceId, view, rest } = place.value;
+  const isOnJobs = view === 'jobs';
+  const workspace = isOnJobs
+    ? workspaces.find(({ id }) => id === workspaceId)
+    : (workspaces.find(({ id }) => id === chosen.value) ?? workspaces[0]);
   const choose = (id: string) => {
     chooseWorkspace(id);
     chosen.value = id;
+    if (isOnJobs) go(linkTo(id, ['jobs']));
   };
   return (
     <div class="home">
@@ -99,8 +108,24 @@ export function NotebooksPage() {
         </p>
       )}
       {error.value !== undefined && <Problem error={error.value} />}
-      {workspace === undefined ? (
+      {workspace !== undefined && (
+        <nav class="tabs" aria-label="Work">
+          <a href="#/" aria-current={isOnJobs ? undefined : 'page'}>
+            Notebooks
+          </a>
+          <a href={linkTo(workspace.id, ['jobs'])} aria-current={isOnJobs ? 'page' : undefined}>
+            Jobs
+          </a>
+        </nav>
+      )}
+      {workspaces.length === 0 ? (
         <Empty title="You are a member of no workspace">Ask an owner of a workspace to add you.</Empty>
+      ) : workspace === undefined ? (
+        <Empty title="You are not a member of this workspace">
+          <a href="#/">Your notebooks</a>
+        </Empty>
+      ) : isOnJobs ? (
+        <JobsView key={workspace.id} workspace={workspace} userId={user.id} jobId={rest[0]} />
       ) : (
         <NotebookList key={workspace.id} workspace={workspace} />
       )}
@@ -116,6 +141,9 @@ interface Item {
 }
 
 function NotebookList({ workspace }: { readonly workspace: OwnWorkspace }) {
+  useEffect(() => {
+    document.title = 'Troupe';
+  }, []);
   const client = useRef(clientOf(workspace.id)).current;
   const search = useSignal('');
   const items = useSignal<readonly Item[] | undefined>(undefined);

@@ -13,9 +13,11 @@ interface ActionProps {
   readonly confirm?: string;
   readonly onDone?: () => void;
   readonly isDanger?: boolean;
+  /** The id of the sentence that says why the user may not do this. The button then does nothing. */
+  readonly whyNot?: string | undefined;
 }
 
-export function Action({ label, run, confirm, onDone, isDanger = false }: ActionProps) {
+export function Action({ label, run, confirm, onDone, isDanger = false, whyNot }: ActionProps) {
   const state = useSignal<'ready' | 'asking' | 'busy'>('ready');
   const error = useSignal<unknown>(undefined);
   const button = useRef<HTMLButtonElement>(null);
@@ -62,9 +64,10 @@ export function Action({ label, run, confirm, onDone, isDanger = false }: Action
           ref={button}
           class={isDanger ? 'danger' : ''}
           // `aria-disabled` in place of `disabled`, which would take away the focus.
-          aria-disabled={state.value === 'busy'}
+          aria-disabled={state.value === 'busy' || whyNot !== undefined}
+          aria-describedby={whyNot}
           onClick={() => {
-            if (state.value === 'busy') return;
+            if (state.value === 'busy' || whyNot !== undefined) return;
             if (confirm === undefined) void perform();
             else {
               hasFocus.current = true;

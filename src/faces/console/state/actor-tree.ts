@@ -1,6 +1,7 @@
 /** Actors as a tree: an environment, its sessions and agents, their runs. */
 import type { Actor } from '#src/contract/wire/actor.ts';
-import { type Data, useData } from './data.ts';
+import { useData } from './data.ts';
+import type { Data } from './loaded.ts';
 
 export interface TreeNode {
   readonly actor: Actor;

@@ -2,23 +2,13 @@
  * Data of the server for a view. The data are loaded when the view is shown, loaded again when they may have changed, and dropped
  * with the view.
  */
-import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
 import type { Client } from '#src/contract/client/client.ts';
 import { changesOf, isTold } from './changes.ts';
+import { type Data, useLoaded } from './loaded.ts';
 import { place } from './route.ts';
 import { comebacks } from './server.ts';
 import { user } from './sign-in.ts';
-import { isVisible } from './visible.ts';
 import { useWorkspaceEvents } from './workspace-events.ts';
-
-export interface Data<T> {
-  /** Undefined until the first load has succeeded. */
-  readonly value: T | undefined;
-  /** The reason why the last load failed. */
-  readonly error: unknown;
-  reload(): void;
-}
 
 /** Returns the client of the workspace in which the user is. It exists wherever a view is shown. */
 export function useClient(): Client {
@@ -55,16 +45,6 @@ export function useRenewal({
   return [changes + comebacks.value, isUntold ? UNTOLD_EVERY_MS : everyMs];
 }
 
-/** Calls `onChange` when the number differs from the number of the previous call. */
-export function useChange(number: number, onChange: () => void): void {
-  const last = useRef(number);
-  useEffect(() => {
-    if (last.current === number) return;
-    last.current = number;
-    onChange();
-  }, [number]);
-}
-
 /**
  * Returns the data that `load` resolves with. A change of `inputs` drops the data and loads again. Nothing is loaded while the
  * page is hidden.
@@ -75,54 +55,7 @@ export function useData<T>(
   renewal: Renewal = {},
 ): Data<T> {
   const client = useClient();
-  const state = useSignal<{ value?: T; error?: unknown }>({});
   const [changes, everyMs] = useRenewal(renewal);
-  const latest = useRef(load);
-  latest.current = load;
   const key = JSON.stringify([place.value.workspaceId, ...inputs]);
-  const shown = useRef(key);
-  if (shown.current !== key) {
-    shown.current = key;
-    state.value = {};
-  }
-  const isSeen = isVisible.value;
-  const again = useRef<() => void>(() => {});
-  useEffect(() => {
-    if (!isSeen) return;
-    const gone = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let isLoading = false;
-    let isWanted = false;
-    const renew = async () => {
-      isWanted = true;
-      // A running request is not aborted. Otherwise a slow server might never finish an answer.
-      if (isLoading) return;
-      clearTimeout(timer);
-      isLoading = true;
-      while (isWanted && !gone.signal.aborted) {
-        isWanted = false;
-        try {
-          const value = await latest.current(client, gone.signal);
-          if (!gone.signal.aborted) state.value = { value };
-        } catch (error) {
-          if (!gone.signal.aborted) state.value = { ...state.peek(), error };
-        }
-      }
-      isLoading = false;
-      if (everyMs !== undefined && !gone.signal.aborted) timer = setTimeout(renew, everyMs);
-    };
-    again.current = renew;
-    void renew();
-    return () => {
-      again.current = () => {};
-      clearTimeout(timer);
-      gone.abort();
-    };
-  }, [key, everyMs, isSeen]);
-  useChange(changes, () => again.current());
-  return {
-    value: state.value.value,
-    error: state.value.error,
-    reload: () => again.current(),
-  };
+  return useLoaded((signal) => load(client, signal), key, { changes, everyMs });
 }

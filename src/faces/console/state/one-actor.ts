@@ -4,7 +4,8 @@
 import { useRef } from 'preact/hooks';
 import { ApiError } from '#src/contract/client/api-error.ts';
 import type { ActorDetail } from '#src/contract/wire/actor.ts';
-import { type Data, UNTOLD_EVERY_MS, useClient, useData } from './data.ts';
+import { UNTOLD_EVERY_MS, useClient, useData } from './data.ts';
+import type { Data } from './loaded.ts';
 import { useWhileSeen } from './while-seen.ts';
 
 const MIN_GAP_MS = 250;

@@ -5,7 +5,8 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Client } from '#src/contract/client/client.ts';
 import type { Page } from '#src/contract/wire/shape.ts';
-import { type Renewal, useChange, useClient, useRenewal } from './data.ts';
+import { type Renewal, useClient, useRenewal } from './data.ts';
+import { useChange } from './loaded.ts';
 import { place } from './route.ts';
 import { isVisible } from './visible.ts';
 

@@ -1,0 +1,178 @@
+import { useSignal } from '@preact/signals';
+import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Job, Occurrence } from '#src/contract/wire/job.ts';
+import { Badge } from '../../parts/badge.tsx';
+import { Empty, Loading } from '../../parts/empty.tsx';
+import { Problem } from '../../parts/problem.tsx';
+import { Age } from '../../parts/time.tsx';
+import { counted, duration } from '../../parts/words.ts';
+import { useLoaded } from '../../state/loaded.ts';
+import { go, linkTo } from '../../state/route.ts';
+import { BASE_URL, comebacks } from '../../state/server.ts';
+import { Dialog } from './dialog.tsx';
+import { Heading } from './heading.tsx';
+import { JobActions, PauseReason, type Viewer } from './job-actions.tsx';
+import { JobForm } from './job-form.tsx';
+import { EVERY_MS, usePage } from './job-pages.tsx';
+import { badgeOf, nameOf } from './job-words.ts';
+import { scheduleText } from './schedule-choice.ts';
+import { Instants } from './schedule-fields.tsx';
+import { zonedText } from './zoned-time.ts';
+
+const PAGE_OCCURRENCES = 50;
+
+interface JobPageProps {
+  readonly viewer: Viewer;
+  readonly jobId: string;
+}
+
+/** One job: its schedule, its state, its actions and its history. */
+export function JobPage({ viewer, jobId }: JobPageProps) {
+  const { client, workspace } = viewer;
+  const loaded = useLoaded((signal) => client.jobs.get(jobId, { signal }), jobId, {
+    changes: comebacks.value,
+    everyMs: EVERY_MS,
+  });
+  const history = usePage(
+    (after, signal) =>
+      client.jobs.occurrences(jobId, { order: 'desc', limit: PAGE_OCCURRENCES, after, signal }),
+    [jobId],
+  );
+  const edited = useSignal<Job | undefined>(undefined);
+  const job = loaded.value;
+  const reload = () => {
+    loaded.reload();
+    history.reload();
+  };
+  const list = linkTo(workspace.id, ['jobs']);
+  const back = (
+    <p>
+      <a href={list}>All jobs</a>
+    </p>
+  );
+  if (loaded.error instanceof ApiError && loaded.error.status === 404)
+    return (
+      <section aria-label="Job">
+        {back}
+        <Empty title="There is no such job in this workspace">It was deleted, or never existed.</Empty>
+      </section>
+    );
+  if (job === undefined)
+    return loaded.error === undefined ? <Loading /> : <Problem error={loaded.error} retry={loaded.reload} />;
+  const { schedule, timeZone, next, status, target, ownerId, timeoutS, failures } = job;
+  return (
+    <section aria-labelledby="job">
+      {back}
+      <div class="job-title">
+        <Heading id="job" title={nameOf(job)} />
+        <Badge {...badgeOf(status)} />
+      </div>
+      {loaded.error !== undefined && <Problem error={loaded.error} retry={loaded.reload} />}
+      <p>
+        {scheduleText(schedule, timeZone)} (<bdi>{timeZone}</bdi>), with the rights of <bdi>{ownerId}</bdi>.{' '}
+        <a href={`${BASE_URL}/n/${encodeURIComponent(target.notebookId)}/`}>The notebook</a>
+      </p>
+      {timeoutS !== null && <p>A run that takes longer than {duration(timeoutS * 1000)} is stopped.</p>}
+      {failures > 0 && <p class="bad">The last {counted(failures, 'occurrence')} in a row failed.</p>}
+      {job.paused && (
+        <div class="paused">
+          <PauseReason job={job} />
+        </div>
+      )}
+      <JobActions
+        viewer={viewer}
+        job={job}
+        changed={reload}
+        deleted={() => go(list)}
+        edit={() => {
+          edited.value = job;
+        }}
+      />
+      {next.length > 0 && <Instants next={next} timeZone={timeZone} />}
+      <h3 id="history">History</h3>
+      {history.error !== undefined && <Problem error={history.error} retry={history.reload} />}
+      {history.value?.items.length === 0 && <p class="faint">The job has not run yet.</p>}
+      {history.value !== undefined && history.value.items.length > 0 && (
+        <ol class="rows history" aria-labelledby="history">
+          {history.value.items.map((occurrence) => (
+            <li key={occurrence.id}>
+              <OccurrenceRow occurrence={occurrence} job={job} workspaceId={workspace.id} />
+            </li>
+          ))}
+        </ol>
+      )}
+      {history.buttons}
+      {edited.value !== undefined && (
+        <Dialog
+          title="Edit the job"
+          close={() => {
+            edited.value = undefined;
+          }}
+        >
+          <JobForm
+            client={client}
+            of={edited.value}
+            saved={() => {
+              edited.value = undefined;
+              reload();
+            }}
+          />
+        </Dialog>
+      )}
+    </section>
+  );
+}
+
+interface OccurrenceRowProps {
+  readonly occurrence: Occurrence;
+  readonly job: Job;
+  readonly workspaceId: string;
+}
+
+function OccurrenceRow({ occurrence, job, workspaceId }: OccurrenceRowProps) {
+  const { status, reason, dueAt, lastDueAt, trigger, firedBy, attempts, runId, startedAt, finishedAt } =
+    occurrence;
+  const { timeZone } = job;
+  return (
+    <div class="job">
+      <div class="job-title">
+        <span>
+          <time dateTime={dueAt}>{zonedText(dueAt, timeZone)}</time>
+          {lastDueAt !== undefined && (
+            <>
+              {' to '}
+              <time dateTime={lastDueAt}>{zonedText(lastDueAt, timeZone)}</time>
+            </>
+          )}
+        </span>
+        <Badge {...badgeOf(status)} />
+      </div>
+      <p class="faint">
+        {trigger === 'person' ? 'Started by ' : 'By its schedule'}
+        {trigger === 'person' && <bdi>{firedBy ?? 'a person'}</bdi>}
+        {startedAt !== null && (
+          <>
+            , {finishedAt === null ? 'for ' : 'took '}
+            {finishedAt === null ? (
+              <Age since={startedAt} />
+            ) : (
+              duration(Date.parse(finishedAt) - Date.parse(startedAt))
+            )}
+          </>
+        )}
+        {attempts > 1 && `, ${counted(attempts, 'attempt')}`}
+        {runId !== null && (
+          <>
+            {', '}
+            <a href={`${BASE_URL}/console${linkTo(workspaceId, ['runs', runId])}`}>its run</a>
+          </>
+        )}
+      </p>
+      {reason !== null && (
+        <p class={status === 'failed' ? 'bad' : 'faint'}>
+          <bdi>{reason.message}</bdi>
+        </p>
+      )}
+    </div>
+  );
+}
