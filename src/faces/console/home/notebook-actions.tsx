@@ -9,10 +9,12 @@ interface NotebookActionsProps {
   readonly item: { readonly id: string; readonly title: string | null; readonly updatedAt: string };
   /** Called once the list is out of date. */
   readonly changed: () => Promise<unknown>;
+  /** Opens the dialog with the jobs of the notebook. */
+  readonly schedule: () => void;
 }
 
-/** The actions on one notebook of the list: rename, duplicate, delete. */
-export function NotebookActions({ client, item, changed }: NotebookActionsProps) {
+/** The actions on one notebook of the list: schedule, rename, duplicate, delete. */
+export function NotebookActions({ client, item, changed, schedule }: NotebookActionsProps) {
   const { id, updatedAt } = item;
   const title = item.title ?? 'Untitled';
   /**
@@ -59,9 +61,12 @@ export function NotebookActions({ client, item, changed }: NotebookActionsProps)
   };
   return (
     <details>
-      <summary aria-label={`Actions on ${title}`} title="Rename, duplicate, delete">
+      <summary aria-label={`Actions on ${title}`} title="Schedule, rename, duplicate, delete">
         ⋯
       </summary>
+      <button type="button" aria-haspopup="dialog" onClick={schedule}>
+        Schedule
+      </button>
       <Action label="Rename" run={rename} />
       <Action label="Duplicate" run={duplicate} />
       <Action

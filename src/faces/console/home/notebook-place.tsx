@@ -127,7 +127,7 @@ export function NotebookPlaceView({ notebookId }: { readonly notebookId: string 
           workspaceId={place.workspaceId}
           notebookId={notebookId}
           title={title}
-          close={() => {
+          closed={() => {
             isScheduling.value = false;
           }}
         />

@@ -27,6 +27,8 @@ const RUNNING_EVERY_MS = 5_000;
 
 const JobsView = lazy(async () => (await import('./jobs/jobs-page.tsx')).JobsView);
 
+const NotebookJobs = lazy(async () => (await import('./jobs/notebook-jobs.tsx')).NotebookJobs);
+
 /** The page of a signed-in person: the notebooks of a workspace, or its jobs, which have links of their own. */
 export function NotebooksPage() {
   const account = useSignal<OwnAccount | undefined>(undefined);
@@ -154,6 +156,8 @@ function NotebookList({ workspace }: { readonly workspace: OwnWorkspace }) {
   const refused = useSignal<readonly { readonly name: string; readonly reason: unknown }[]>([]);
   const isBusy = useSignal(false);
   const isDragged = useSignal(false);
+  /** The notebook whose jobs are shown. */
+  const scheduled = useSignal<Item | undefined>(undefined);
   const picker = useRef<HTMLInputElement>(null);
   const mayEdit = workspace.role !== 'viewer';
 
@@ -343,7 +347,16 @@ function NotebookList({ workspace }: { readonly workspace: OwnWorkspace }) {
                     <Age since={item.updatedAt} /> ago
                   </small>
                 </button>
-                {mayEdit && <NotebookActions client={client} item={item} changed={() => load(undefined)} />}
+                {mayEdit && (
+                  <NotebookActions
+                    client={client}
+                    item={item}
+                    changed={() => load(undefined)}
+                    schedule={() => {
+                      scheduled.value = item;
+                    }}
+                  />
+                )}
               </li>
             ))}
           </ul>
@@ -364,6 +377,16 @@ function NotebookList({ workspace }: { readonly workspace: OwnWorkspace }) {
       </section>
       {mayEdit && (items.value?.length !== 0 || text !== '') && (
         <p class="drop faint">Drop .ipynb, .py or .md files anywhere on this page to import them.</p>
+      )}
+      {scheduled.value !== undefined && (
+        <NotebookJobs
+          workspaceId={workspace.id}
+          notebookId={scheduled.value.id}
+          title={titleOf(scheduled.value)}
+          closed={() => {
+            scheduled.value = undefined;
+          }}
+        />
       )}
     </main>
   );

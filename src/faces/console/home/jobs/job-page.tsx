@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { ApiError } from '#src/contract/client/api-error.ts';
+import type { Client } from '#src/contract/client/client.ts';
 import type { Job, Occurrence } from '#src/contract/wire/job.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Empty, Loading } from '../../parts/empty.tsx';
@@ -70,7 +71,9 @@ export function JobPage({ viewer, jobId }: JobPageProps) {
       {loaded.error !== undefined && <Problem error={loaded.error} retry={loaded.reload} />}
       <p>
         {scheduleText(schedule, timeZone)} (<bdi>{timeZone}</bdi>), with the rights of <bdi>{ownerId}</bdi>.{' '}
-        <a href={`${BASE_URL}/n/${encodeURIComponent(target.notebookId)}/`}>The notebook</a>
+        {'notebookId' in target && (
+          <a href={`${BASE_URL}/n/${encodeURIComponent(target.notebookId)}/`}>The notebook</a>
+        )}
       </p>
       {timeoutS !== null && <p>A run that takes longer than {duration(timeoutS * 1000)} is stopped.</p>}
       {failures > 0 && <p class="bad">The last {counted(failures, 'occurrence')} in a row failed.</p>}
@@ -103,23 +106,41 @@ export function JobPage({ viewer, jobId }: JobPageProps) {
       )}
       {history.buttons}
       {edited.value !== undefined && (
-        <Dialog
-          title="Edit the job"
-          close={() => {
+        <EditDialog
+          client={client}
+          job={edited.value}
+          saved={reload}
+          closed={() => {
             edited.value = undefined;
           }}
-        >
-          <JobForm
-            client={client}
-            of={edited.value}
-            saved={() => {
-              edited.value = undefined;
-              reload();
-            }}
-          />
-        </Dialog>
+        />
       )}
     </section>
+  );
+}
+
+interface EditDialogProps {
+  readonly client: Client;
+  /** The job as it was when the dialog was opened. A later change of somebody else must not slip into the form. */
+  readonly job: Job;
+  readonly saved: () => void;
+  readonly closed: () => void;
+}
+
+function EditDialog({ client, job, saved, closed }: EditDialogProps) {
+  return (
+    <Dialog title="Edit the job" closed={closed}>
+      {(close) => (
+        <JobForm
+          client={client}
+          of={job}
+          saved={() => {
+            close();
+            saved();
+          }}
+        />
+      )}
+    </Dialog>
   );
 }
 

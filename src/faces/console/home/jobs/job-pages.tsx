@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
 import type { Page } from '#src/contract/wire/shape.ts';
 import { type Data, useLoaded } from '../../state/loaded.ts';
 import { comebacks } from '../../state/server.ts';
@@ -28,7 +29,10 @@ export function usePage<P extends Page<unknown>>(
     everyMs: EVERY_MS,
   });
   const next = page.value?.nextCursor ?? null;
-  const buttons = (after !== undefined || next !== null) && (
+  // Once there were buttons they stay, so that a pressed button keeps the focus while the page is loaded.
+  const hasButtons = useRef(false);
+  hasButtons.current ||= next !== null;
+  const buttons = hasButtons.current && (
     <div class="buttons">
       <button
         type="button"

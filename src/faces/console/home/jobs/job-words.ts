@@ -2,12 +2,11 @@
 import type { Job, Occurrence } from '#src/contract/wire/job.ts';
 import type { Tone } from '../../parts/words.ts';
 
-type Status = Job['status'] | Occurrence['status'];
-
-const WORDS: Readonly<Record<Status, readonly [text: string, tone: Tone]>> = {
+const WORDS: Readonly<Record<string, readonly [text: string, tone: Tone]>> = {
   waiting: ['waiting', 'good'],
   due: ['starting', 'busy'],
   running: ['running', 'busy'],
+  cancelling: ['is cancelled', 'warn'],
   'backing-off': ['tries again soon', 'warn'],
   paused: ['paused', 'warn'],
   ended: ['ended', 'over'],
@@ -18,8 +17,11 @@ const WORDS: Readonly<Record<Status, readonly [text: string, tone: Tone]>> = {
 };
 
 /** Returns the properties of the badge for a status. */
-export function badgeOf(status: Status): { readonly state: string; readonly tone: Tone } {
-  const [state, tone] = WORDS[status];
+export function badgeOf(status: Job['status'] | Occurrence['status']): {
+  readonly state: string;
+  readonly tone: Tone;
+} {
+  const [state, tone] = WORDS[status] ?? [status, 'over'];
   return { state, tone };
 }
 

@@ -24,7 +24,7 @@ interface NotebookJobsProps {
   readonly workspaceId: string;
   readonly notebookId: string;
   readonly title: string;
-  readonly close: () => void;
+  readonly closed: () => void;
 }
 
 /** The dialog with the jobs of a notebook, and the form for a new one. */
@@ -42,18 +42,22 @@ export function NotebookJobs(props: NotebookJobsProps) {
       });
   }, []);
   return (
-    <Dialog title="Schedule this notebook" close={props.close}>
-      {account.value === undefined && error.value === undefined && <Loading />}
-      {error.value !== undefined && <Problem error={error.value} />}
-      {account.value === 'nobody' && (
-        <p>
-          <a href={`${BASE_URL}/sign-in?to=${encodeURIComponent(new URL(location.href).pathname)}`}>
-            Sign in
-          </a>{' '}
-          to schedule this notebook.
-        </p>
+    <Dialog title="Schedule this notebook" closed={props.closed}>
+      {() => (
+        <>
+          {account.value === undefined && error.value === undefined && <Loading />}
+          {error.value !== undefined && <Problem error={error.value} />}
+          {account.value === 'nobody' && (
+            <p>
+              <a href={`${BASE_URL}/sign-in?to=${encodeURIComponent(new URL(location.href).pathname)}`}>
+                Sign in
+              </a>{' '}
+              to schedule this notebook.
+            </p>
+          )}
+          {typeof account.value === 'object' && <Jobs {...props} account={account.value} />}
+        </>
       )}
-      {typeof account.value === 'object' && <Jobs {...props} account={account.value} />}
     </Dialog>
   );
 }
