@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Connection } from './http/connection.ts';
 import { serverOf, uws } from './http/uws.ts';
-import type { SimulatedZygote } from './kernel/simulated-zygote.ts';
+import type { Child, SimulatedZygote } from './kernel/simulated-zygote.ts';
 import { diskOf } from './stand-ins/disk.ts';
 import { type Life, OUTSIDE, type World, world } from './world/world.ts';
 
@@ -236,11 +236,16 @@ export abstract class SimulatedServer {
     return this.life;
   }
 
+  /** The kernels that live, and whose end nobody has ordered. */
+  get kernels(): readonly Child[] {
+    return this.zygotes()
+      .flatMap(({ children }) => [...children.values()])
+      .filter(({ kind, life, isDoomed }) => kind === 'fork' && !life.isOver && !isDoomed);
+  }
+
   /** Kills one kernel, if there is one. */
   killKernel(): void {
-    const kernels = this.zygotes()
-      .flatMap(({ children }) => [...children.values()])
-      .filter(({ kind }) => kind === 'fork');
+    const { kernels } = this;
     if (kernels.length === 0) return;
     const kernel = this.world.ofFate.pick(kernels);
     this.world.trace.add('kill', kernel.life.name);
@@ -271,6 +276,7 @@ export abstract class SimulatedServer {
       TROUPE_DISK_RESERVE_MB: '4',
       TROUPE_OPENAI_COMPATIBLE_URL: 'http://127.0.0.1:9/v1',
       TROUPE_DEFAULT_MODEL: 'openai-compatible/scripted',
+      TROUPE_AGENT_TIMEOUT_S: String(this.world.nature.promptLimitS),
       TROUPE_BOOTSTRAP_TOKEN: TOKEN,
       TROUPE_BOOTSTRAP_WORKSPACE: WORKSPACE,
       TROUPE_KERNEL_CONFINEMENT: 'off',

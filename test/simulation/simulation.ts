@@ -8,7 +8,7 @@ import { LoneServer } from './lone-server.ts';
 import { SimulatedCluster } from './simulated-cluster.ts';
 import type { SimulatedServer } from './simulated-server.ts';
 import { closeAll } from './stand-ins/fs.ts';
-import { isAnswer, SimulatedClient } from './users/client.ts';
+import { type Answer, isAnswer, SimulatedClient } from './users/client.ts';
 import { Scheduler } from './users/scheduler.ts';
 import type { SimulatedUser } from './users/simulated-user.ts';
 import { Talker } from './users/talker.ts';
@@ -155,6 +155,7 @@ class Simulation {
     ]);
     await this.#world.sleep(untilMs - this.#world.nowMs);
     this.#isOver = true;
+    this.#world.isDisturbed = false;
     await Promise.all(lives);
     await this.#settle();
     await this.#server.drain();
@@ -299,6 +300,16 @@ class Simulation {
     }
   }
 
+  /** Resolves with the record of a run. A worker that is replaced may leave requests unanswered, so it is read again. */
+  async #recordOf(runId: string): Promise<Answer | undefined> {
+    for (let round = 0; round < SETTLE_ROUNDS; round++) {
+      const one = await this.#client.get(`/api/v3/runs/${runId}`);
+      if (isAnswer(one)) return one;
+      await this.#world.sleep(SETTLE_PAUSE_MS);
+    }
+    return undefined;
+  }
+
   /** Ends all runs and judges. */
   async #settle(): Promise<void> {
     const printed: PrintedRun[] = [];
@@ -309,7 +320,16 @@ class Simulation {
       user.stopFollowing();
     }
     await this.#world.sleep(SETTLE_PAUSE_MS);
+    this.#judgeKernels();
     this.#ledger.judge(printed);
+  }
+
+  /** A kernel exists only as long as its session is open, and each user of a notebook has one session. */
+  #judgeKernels(): void {
+    const sessions = this.#users.filter((user) => user instanceof User).length;
+    const { kernels } = this.#server;
+    if (kernels.length > sessions)
+      this.#world.problem(`${sessions} sessions have ${kernels.length} kernels that nobody ends`);
   }
 
   async #settleUser(user: SimulatedUser): Promise<PrintedRun[]> {
@@ -330,8 +350,12 @@ class Simulation {
     const printed: PrintedRun[] = [];
     for (const { id, status, stale } of runs) {
       if (status === 'running') this.#world.problem(`the run ${id} does not end, though it was cancelled`);
-      const one = await this.#client.get(`/api/v3/runs/${id}`);
-      if (!isAnswer(one) || one.json.status !== status) {
+      const one = await this.#recordOf(id);
+      if (one === undefined) {
+        this.#world.problem(`the record of the run ${id} cannot be read`);
+        continue;
+      }
+      if (one.json.status !== status) {
         this.#world.problem(
           `the list says ${status} of ${id}, and the record is answered with ${JSON.stringify(one)}`,
         );
@@ -341,7 +365,11 @@ class Simulation {
       const token = /print\(\\"([kt]\w+)\\"\)|Please \w+ (p\w+)/.exec(input)?.slice(1).find(Boolean);
       const { code: failure } = (one.json.error ?? {}) as { readonly code?: string };
       const raises = /raise ValueError/.test(input);
-      printed.push({ runId: id, status, token, failure, raises, printed: textsOf(one.json.output, token) });
+      const tookMs = Date.parse(String(one.json.finishedAt)) - Date.parse(String(one.json.createdAt));
+      printed.push({
+        ...{ runId: id, status, token, failure, raises, tookMs },
+        printed: textsOf(one.json.output, token),
+      });
       const isStale = stale === true;
       this.#ledger.history.push({
         kind: 'final-run',

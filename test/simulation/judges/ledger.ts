@@ -42,6 +42,8 @@ export interface PrintedRun {
   readonly failure: string | undefined;
   /** Whether its code raises an error. */
   readonly raises: boolean;
+  /** From its acceptance to its end, as its record says. */
+  readonly tookMs: number;
 }
 
 /** A run that a session has taken, with the times at which it was sent and acknowledged. */
@@ -62,6 +64,11 @@ const AFTER_CANCEL_MS = 60;
 const KERNEL_EXITED = 'kernel_exited';
 /** The error of a run in which a cell has raised an error, or was interrupted by somebody else than the server. */
 const CELL_FAILED = 'cell_failed';
+/** The errors of work that was stopped by its deadline, and by the server's limit for prompts. */
+const TIMED_OUT = 'timed_out';
+const PROMPT_TIMED_OUT = 'agent_time_limit';
+/** Times in records are whole milliseconds. */
+const ROUNDED_MS = 2;
 /** The most characters of an event in a report. */
 const MAX_SHOWN_CHARS = 160;
 
@@ -78,6 +85,8 @@ export class Ledger {
   readonly #cancelledAtMs = new Map<string, number>();
   readonly #taken: TakenRun[] = [];
   readonly #seenEnds = new Set<string>();
+  /** The seconds that the work of a run may take. */
+  readonly #timeoutsS = new Map<string, number>();
 
   /** The cancellation of a run is about to be requested. */
   noteCancel(runId: string): void {
@@ -92,6 +101,11 @@ export class Ledger {
   /** The cancellation of a run was acknowledged. */
   noteCancelled(runId: string): void {
     if (!this.#cancelledAtMs.has(runId)) this.#cancelledAtMs.set(runId, this.#world.nowMs);
+  }
+
+  /** The work of a run may take so long. */
+  noteDeadline(runId: string, timeoutS: number): void {
+    this.#timeoutsS.set(runId, timeoutS);
   }
 
   /** A session has taken a run, as an answer said to a request that was sent in the present life of the server, or in an earlier one. */
@@ -170,6 +184,7 @@ export class Ledger {
     this.#judgeLateCode(runs);
     this.#judgeOrder();
     this.#judgeStale();
+    this.#judgeDeadlines(runs);
   }
 
   /** Code of a run does not begin after its cancellation was acknowledged. */
@@ -210,6 +225,18 @@ export class Ledger {
     for (const { runId, status } of ofKind(this.history, 'final-run'))
       if (stale.has(runId) && status !== 'cancelled')
         this.#world.problem(`the run ${runId} was stale, and its end is ${status}`);
+  }
+
+  /** Only work with a deadline is out of time, and not before that deadline. */
+  #judgeDeadlines(runs: readonly PrintedRun[]): void {
+    const { promptLimitS } = this.#world.nature;
+    for (const { runId, failure, tookMs } of runs) {
+      if (failure !== TIMED_OUT && failure !== PROMPT_TIMED_OUT) continue;
+      const limitS = failure === TIMED_OUT ? this.#timeoutsS.get(runId) : promptLimitS;
+      if (limitS === undefined) continue; // its acceptance was never answered
+      if (tookMs < limitS * 1000 - ROUNDED_MS)
+        this.#world.problem(`the run ${runId} had ${limitS} s, and was out of time after ${tookMs} ms`);
+    }
   }
 
   /** A run is cancelled only if somebody has asked for that. */

@@ -40,6 +40,9 @@ interface CellRun {
   isDeaf: boolean;
 }
 
+/** Where a kernel hangs: it does not answer its launch, or does not obey the command to stop. */
+export type Hang = 'start' | 'stop';
+
 export interface KernelEnds {
   /** Sends these messages in one piece. */
   say(messages: readonly unknown[]): void;
@@ -70,6 +73,7 @@ export class ScriptedKernel {
   readonly #world: World = world();
   readonly #life: Life;
   readonly #ends: KernelEnds;
+  readonly #hangsAt: Hang | undefined;
   readonly #cells = new Map<string, Cell>();
   /** The cells that may have changed since the end of the last command (`kernel/verdicts.py`). */
   readonly #noted = new Set<string>();
@@ -88,16 +92,18 @@ export class ScriptedKernel {
   #current: number | undefined;
   #raised: number | undefined;
 
-  constructor(life: Life, ends: KernelEnds) {
+  constructor(life: Life, ends: KernelEnds, hangsAt?: Hang) {
     this.#life = life;
     this.#ends = ends;
+    this.#hangsAt = hangsAt;
   }
 
   /** Takes a frame of the server. */
   take(channel: number, body: Buffer): void {
-    if (channel === LAUNCH)
-      this.#after(1 + this.#chance(OPEN_MS), () => this.#say({ op: 'bridge-ready', ms: 1 }));
-    else if (channel === INTERRUPT) {
+    if (channel === LAUNCH) {
+      const ready = () => this.#say({ op: 'bridge-ready', ms: 1 });
+      if (this.#hangsAt !== 'start') this.#after(1 + this.#chance(OPEN_MS), ready);
+    } else if (channel === INTERRUPT) {
       this.#wanted = body.readUInt32LE(0);
       this.#announced++;
     } else if (channel === CONTROL) {
@@ -145,8 +151,9 @@ export class ScriptedKernel {
     this.#arrived = this.#announced;
     this.#current = command.seq;
     this.#gathers = true;
-    if (command.type === 'stop-kernel') this.#ends.exit(0);
-    else if (command.type === 'execute-cells') this.#execute(command);
+    if (command.type === 'stop-kernel') {
+      if (this.#hangsAt !== 'stop') this.#ends.exit(0);
+    } else if (command.type === 'execute-cells') this.#execute(command);
     else {
       const { editMs } = this.#world.nature;
       const mostMs = command.type === 'create-notebook' ? OPEN_MS : editMs;

@@ -9,9 +9,9 @@ import type {
 } from '#src/confined/processes/host/zygote-process.ts';
 import type { FarEnd, MemorySocket } from '../stand-ins/memory-socket.ts';
 import { connectTo } from '../stand-ins/net.ts';
-import { type Life, type World, world } from '../world/world.ts';
+import { type Life, OUTSIDE, type World, world } from '../world/world.ts';
 import { CONTROL, FrameReader, frameOf, greetingOf, LAUNCH } from './frames.ts';
-import { ScriptedKernel } from './scripted-kernel.ts';
+import { type Hang, ScriptedKernel } from './scripted-kernel.ts';
 
 const HELLO: HostHello = {
   marimo: 'scripted',
@@ -31,6 +31,8 @@ const REPORT_MS = 5;
 /** The time between a frame and the handler that has waited for it. */
 const HANDLER_MS = 0.01;
 const FIRST_PID = 100;
+/** How long a killed process may stay in a call of the system, in which it does nothing more. The server waits a second for its end. */
+const LATE_DEATHS_MS = [300, 3000, 20_000];
 /** A part of each command that runs cells. */
 const WORK = '"execute-cells"';
 
@@ -105,7 +107,7 @@ export class SimulatedZygote implements Zygote {
     this.alive = false;
     const listeners = [...this.#listeners.values()];
     this.#listeners.clear();
-    for (const child of [...this.children.values()]) child.signal(constants.signals.SIGKILL);
+    for (const child of [...this.children.values()]) child.end();
     this.#report(1, () => {
       for (const listener of listeners) listener.lost();
       this.#end();
@@ -117,7 +119,7 @@ export class SimulatedZygote implements Zygote {
     this.alive = false;
     for (const child of this.children.values()) {
       const delayMs = this.#world.ofKernels.next() * REPORT_MS;
-      this.#world.after(delayMs, () => child.signal(constants.signals.SIGKILL), child.life);
+      this.#world.after(delayMs, () => child.end(), OUTSIDE);
     }
   }
 
@@ -135,7 +137,7 @@ interface ChildPorts {
 }
 
 /** One child process: a kernel, or a judge of syntax. */
-class Child implements FarEnd {
+export class Child implements FarEnd {
   readonly life: Life;
   readonly kind: ChildPorts['kind'];
   readonly pid: number;
@@ -147,6 +149,10 @@ class Child implements FarEnd {
   #socket: MemorySocket | undefined;
   #kernel: ScriptedKernel | undefined;
   #isOver = false;
+  /** Whether it never connects to the server. */
+  #isLost = false;
+  /** How long it stays in the system after it was killed. */
+  #lateMs = 0;
 
   constructor(ports: ChildPorts) {
     this.#ports = ports;
@@ -155,10 +161,14 @@ class Child implements FarEnd {
     this.life = { name: `${ports.kind} ${ports.pid}`, isOver: false };
     if (ports.kind === 'fork') {
       this.#world.count('kernels');
-      this.#kernel = new ScriptedKernel(this.life, {
-        say: (messages) => this.#say(...messages),
-        exit: (code) => this.#die(code, null),
-      });
+      const hang = this.#drawHang();
+      this.#isLost = hang === 'connection';
+      if (hang === 'death') this.#lateMs = this.#world.ofHangs.pick(LATE_DEATHS_MS);
+      this.#kernel = new ScriptedKernel(
+        this.life,
+        { say: (messages) => this.#say(...messages), exit: (code) => this.#die(code, null) },
+        hang === 'start' || hang === 'stop' ? hang : undefined,
+      );
     }
     this.#after(2 + this.#world.ofKernels.next() * FORK_MS, () => {
       ports.forked(ports.pid);
@@ -167,10 +177,30 @@ class Child implements FarEnd {
   }
 
   signal(signal: number): void {
-    if (this.#isOver) return;
+    if (this.#isOver || this.life.isOver) return;
     this.#world.trace.add('signal', `${signal} reaches ${this.life.name}`);
     if (signal === constants.signals.SIGINT) this.#interrupt();
-    else this.#die(0, signal);
+    else if (this.#lateMs === 0) this.#die(0, signal);
+    else {
+      this.#world.count('late deaths');
+      this.#world.after(this.#lateMs, () => this.#die(0, signal), OUTSIDE);
+      this.#world.end(this.life); // nothing of it happens any more
+    }
+  }
+
+  /** Ends it with its kernel host: its process may still be there, but nobody hears of it any more. */
+  end(): void {
+    this.#lateMs = 0;
+    this.#die(0, constants.signals.SIGKILL);
+  }
+
+  /** Returns where this kernel hangs; undefined for most kernels, and for all kernels once users have done their last act. */
+  #drawHang(): Hang | 'connection' | 'death' | undefined {
+    const { ofHangs, nature, isDisturbed } = this.#world;
+    if (nature.stubbornKernels === 0 || !isDisturbed || !ofHangs.is(nature.stubbornKernels)) return undefined;
+    const hang = ofHangs.pick(['connection', 'start', 'stop', 'death', 'death'] as const);
+    this.#world.count(`hangs of kernels: ${hang}`);
+    return hang;
   }
 
   /** The handler of a kernel first waits until the frames that were sent before the signal are read (`_wait_for_reader`). */
@@ -202,6 +232,7 @@ class Child implements FarEnd {
   }
 
   #connect(): void {
+    if (this.#isLost) return;
     const { path, token } = this.#ports.connection;
     this.#socket = connectTo(path, this);
     if (this.#socket === undefined) this.#after(RETRY_MS, () => this.#connect());

@@ -350,6 +350,93 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'work-deadline-is-forgotten',
+    breaks: 'work with a deadline is stopped when the deadline has passed',
+    edits: [
+      {
+        module: '#machines/notebook-session.ts',
+        from: "workDeadline: { guard: 'hasDeadline', target: 'cancelling', actions: 'noteOutOfTime' },",
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'work-deadline-is-early',
+    breaks: 'work with a deadline has the whole time',
+    edits: [
+      {
+        module: '#src/notebook/work/session-work.ts',
+        from: '{ timeoutMs: timeoutS * 1000 }',
+        to: '{ timeoutMs: timeoutS * 500 }',
+      },
+    ],
+  },
+  {
+    name: 'out-of-time-is-cancelled',
+    breaks: 'work that its deadline has stopped has failed, and is not cancelled',
+    edits: [
+      {
+        module: '#machines/notebook-session.ts',
+        from: "target: 'cancelling', actions: 'noteOutOfTime' }",
+        to: "target: 'cancelling' }",
+      },
+    ],
+  },
+  {
+    name: 'grace-has-no-end',
+    breaks: 'a kernel that ignores an interrupt is killed',
+    edits: [{ module: '#machines/notebook-session.ts', from: "after: { cancelGrace: 'killing' },", to: '' }],
+  },
+  {
+    name: 'kill-waits-for-its-report',
+    breaks: 'the server gives a killed process up that stays in the system',
+    edits: [
+      {
+        module: '#src/confined/processes/confined-child.ts',
+        from: 'this.#after(this.#zygote === null ? 0 : KILL_MS, ',
+        to: 'if (this.#zygote === null)\n            this.#after(0, ',
+      },
+    ],
+  },
+  {
+    name: 'start-has-no-end',
+    breaks: 'a kernel that does not become ready is given up',
+    edits: [
+      {
+        module: '#src/confined/processes/kernel/kernel-process.ts',
+        from: "if (this.#state !== 'up')\n                this.#refuse('kernel_start_failed', 'The kernel did not start in time.');",
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'stop-has-no-end',
+    breaks: 'a kernel that does not obey the command to stop is killed',
+    edits: [
+      {
+        module: '#src/confined/processes/kernel/kernel-process.ts',
+        from: 'this.#after(STOP_MS, () => this.kill());',
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'prompt-limit-is-forgotten',
+    breaks: "a prompt ends when the server's limit has passed",
+    edits: [{ module: '#machines/agent-session.ts', from: 'runDeadline: over(OVER_TIME_LIMIT),', to: '' }],
+  },
+  {
+    name: 'prompt-deadline-is-forgotten',
+    breaks: 'a prompt with a deadline ends when the deadline has passed',
+    edits: [
+      {
+        module: '#machines/agent-session.ts',
+        from: "promptDeadline: { guard: 'hasDeadline', actions: raise({ type: 'expire' }) },",
+        to: '',
+      },
+    ],
+  },
+  {
     name: 'uncommitted-state-is-shown',
     breaks: 'a GET shows no transition of an actor that a crash could undo',
     edits: [

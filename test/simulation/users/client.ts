@@ -2,7 +2,7 @@
 import { Connection, type RequestHead } from '../http/connection.ts';
 import { type SimulatedServer, TOKEN, WORKSPACE } from '../simulated-server.ts';
 import { diskOf } from '../stand-ins/disk.ts';
-import { type World, world } from '../world/world.ts';
+import { OUTSIDE, type World, world } from '../world/world.ts';
 
 /** An answer. */
 export interface Answer {
@@ -24,6 +24,8 @@ interface Asked {
   readonly leavesAfterMs?: number | undefined;
 }
 
+/** Longer than any request may take: the start of a kernel has a minute. A request that is neither answered nor cut off by then is lost. */
+const ANSWER_PATIENCE_MS = 90_000;
 /** How long after the disk was full the server may still believe so: it looks once a second, and its answer may be slow. */
 const AFTER_TROUBLE_MS = 3000;
 const NOTHING: Answer['json'] = {};
@@ -74,6 +76,7 @@ export class SimulatedClient {
       const chunks: Buffer[] = [];
       let status = 0;
       const settle = (outcome: Outcome) => {
+        lost.isCancelled = true;
         this.#server.forget(connection);
         const shown = typeof outcome === 'string' ? outcome : `${outcome.status} ${outcome.text}`;
         this.#world.trace.add('answer', `${method} ${path} ${shown}`);
@@ -94,6 +97,17 @@ export class SimulatedClient {
         broken: () => settle('unknown'),
         refused: () => settle('refused'),
       });
+      const lost = this.#world.after(
+        ANSWER_PATIENCE_MS,
+        () => {
+          this.#world.problem(
+            `${method} ${path} was neither answered nor cut off for ${ANSWER_PATIENCE_MS / 1000} s`,
+          );
+          connection.leave();
+          settle('unknown');
+        },
+        OUTSIDE,
+      );
       this.#server.send(connection);
       if (leavesAfterMs === undefined) return;
       this.#world.after(leavesAfterMs, () => {

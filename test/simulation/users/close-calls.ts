@@ -1,6 +1,9 @@
-/** Acts of a user about the last moments of code and of kernels: a cancellation that comes late, and code that ends when its kernel is killed. */
+/**
+ * Acts of a user about the last moments of code and of kernels: a cancellation that comes late, code that ends when its kernel is killed, and
+ * code whose time is over.
+ */
 import type { SeededRandom } from '#test/support/random.ts';
-import { deafFor, lastWords, print, sleep } from '../kernel/cell-code.ts';
+import { deafFor, HANG, lastWords, print, sleep } from '../kernel/cell-code.ts';
 import type { World } from '../world/world.ts';
 
 interface CloseCallsOptions {
@@ -9,7 +12,7 @@ interface CloseCallsOptions {
   /** Returns a token that no code has had yet. */
   readonly newToken: () => string;
   /** Runs code with this token. Resolves with its run; undefined when the session has taken none. */
-  readonly run: (token: string, code: string) => Promise<string | undefined>;
+  readonly run: (token: string, code: string, timeoutS?: number) => Promise<string | undefined>;
   readonly cancel: (runId: string) => Promise<void>;
   readonly interrupt: () => Promise<void>;
 }
@@ -17,6 +20,8 @@ interface CloseCallsOptions {
 /** The time after which a session kills a kernel that ignores an interrupt (`cancelGrace`). */
 const CANCEL_GRACE_MS = 3000;
 const MAX_SENT = 20;
+/** How long code runs that has a second and no end, until its kernel has obeyed the interrupt. */
+const OUT_OF_TIME_MS = 4500;
 /** Longer than a signal is on its way. */
 const NEXT_MS = 60;
 
@@ -44,6 +49,13 @@ export class CloseCalls {
   async sayLastWords(): Promise<void> {
     const token = this.#options.newToken();
     await this.#options.run(token, lastWords(token));
+  }
+
+  /** Runs code without an end that has a second, and lets its time pass. */
+  async runOutOfTime(): Promise<void> {
+    const token = this.#options.newToken();
+    const runId = await this.#options.run(token, `${print(token)}\n${HANG}`, 1);
+    if (runId !== undefined) await this.#world.sleep(OUT_OF_TIME_MS);
   }
 
   /** Cancels code that ignores interrupts and ends when its kernel is about to be killed, and has another run taken at once. */

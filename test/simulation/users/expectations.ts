@@ -11,8 +11,14 @@ const NEWS_PATIENCE_MS = 4000;
  * How long after the acceptance of its cancellation a run may still be running: more than the server needs to kill its kernel if code ignores
  * interrupts, and less if none does.
  */
-const DEAF_PATIENCE_MS = 8000;
+const DEAF_PATIENCE_MS = 5500;
 const CANCEL_PATIENCE_MS = 2600;
+/** How long the server waits after a kill until it gives a kernel up that stays in the system (`KILL_MS`), with its report. */
+const LATE_DEATH_MS = 1500;
+/** The server gives a stopping kernel up after 2.5 s (`STOP_MS`, `KILL_MS`), and a closing session at the latest after 3 s (`closeDeadline`). */
+const CLOSE_PATIENCE_MS = 4500;
+/** The server gives a start up after 30 s (`LAUNCH_TIMEOUT_MS`). */
+const START_PATIENCE_MS = 33_000;
 
 export class Expectations {
   readonly #world: World;
@@ -20,6 +26,7 @@ export class Expectations {
   readonly #ledger: Ledger;
   /** The name of the user. */
   readonly #name: string;
+  #starts = 0;
 
   constructor(world: World, client: SimulatedClient, ledger: Ledger, name: string) {
     this.#world = world;
@@ -46,18 +53,59 @@ export class Expectations {
    * process that is killed may leave an answer on its way, and takes the cancellation with it.
    */
   expectEnd(runId: string, life: Life): void {
+    this.#expectEnd(runId, life, 0, 'after its cancellation was accepted');
+  }
+
+  /** Work with a deadline is stopped like cancelled work once the deadline has passed. `life` is as above. */
+  expectDeadline(runId: string, life: Life, timeoutS: number): void {
+    this.#expectEnd(runId, life, timeoutS * 1000, `after its acceptance, although its time is ${timeoutS} s`);
+  }
+
+  #expectEnd(runId: string, life: Life, beginsMs: number, why: string): void {
     const { server } = this.#client;
     const fromMs = this.#world.nowMs;
-    const patienceMs = this.#world.nature.deaf ? DEAF_PATIENCE_MS : CANCEL_PATIENCE_MS;
+    const { deaf, stubbornKernels } = this.#world.nature;
+    const patienceMs =
+      beginsMs + (deaf ? DEAF_PATIENCE_MS : CANCEL_PATIENCE_MS) + (stubbornKernels > 0 ? LATE_DEATH_MS : 0);
     this.#world.after(patienceMs, () => {
       if (server.up !== life || this.#wasTroubled(fromMs)) return;
       void this.#client.get(`/api/v3/runs/${runId}`).then((answer) => {
         if (!isAnswer(answer) || server.up !== life || answer.json.status !== 'running') return;
+        this.#world.problem(`the run ${runId} still runs ${patienceMs / 1000} s ${why}`);
+      });
+    });
+  }
+
+  /** A closing that was sent at `fromMs` to the server of `life` has been answered: it took no longer than a kernel may need to stop. */
+  requireClosedSoon(fromMs: number, life: Life): void {
+    const tookMs = this.#world.nowMs - fromMs;
+    if (tookMs <= CLOSE_PATIENCE_MS || this.#client.server.up !== life || this.#wasTroubled(fromMs)) return;
+    this.#world.problem(
+      `the closing of the session of ${this.#name} was answered after ${Math.round(tookMs)} ms`,
+    );
+  }
+
+  /** A session whose start was accepted becomes ready, or fails, in the time that a start has. `read` resolves with its status. */
+  expectStart(read: () => Promise<string | undefined>): void {
+    const { server } = this.#client;
+    const { life } = server;
+    const fromMs = this.#world.nowMs;
+    const starts = this.#starts;
+    const isOther = () => server.up !== life || this.#starts !== starts;
+    this.#world.after(START_PATIENCE_MS, () => {
+      if (isOther() || this.#wasTroubled(fromMs)) return;
+      void read().then((status) => {
+        if (isOther() || status !== 'starting') return;
         this.#world.problem(
-          `the run ${runId} still runs ${patienceMs / 1000} s after its cancellation was accepted`,
+          `the session of ${this.#name} is starting ${START_PATIENCE_MS / 1000} s after its opening was accepted`,
         );
       });
     });
+  }
+
+  /** The session is about to be opened or closed. */
+  noteStart(): void {
+    this.#starts++;
   }
 
   /** Returns whether something was wrong with the disk since `fromMs`, so that ends wait for their commits. */

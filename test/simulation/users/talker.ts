@@ -2,9 +2,10 @@
 import type { RunStatus } from '#src/contract/wire/run.ts';
 import { AnswerJudge, type ShownEntry } from '../judges/answers.ts';
 import type { Ledger } from '../judges/ledger.ts';
-import { type Nature, type World, world } from '../world/world.ts';
+import { type Life, type Nature, type World, world } from '../world/world.ts';
 import { isAnswer, type Outcome, type SimulatedClient } from './client.ts';
 import { Complaints } from './complaints.ts';
+import { Expectations } from './expectations.ts';
 import { Follower } from './follower.ts';
 import { type Behaviour, promptText } from './prompt-text.ts';
 import type { SimulatedUser } from './simulated-user.ts';
@@ -27,6 +28,8 @@ const WAITING = 0.15;
 const ATTEMPTS = 6;
 const LAST_ATTEMPTS = 80;
 const LAST_PAUSE_MS = 250;
+/** Nobody waits for a later deadline. */
+const MAX_EXPECTED_S = 60;
 
 /** A notebook of another user, and the environment of its session. */
 interface SharedNotebook {
@@ -44,6 +47,7 @@ export class Talker implements SimulatedUser {
   readonly #nature: Nature = world().nature;
   readonly #random = world().ofUsers.fork();
   readonly #complaints = new Complaints(world());
+  readonly #expectations: Expectations;
   #environment: string | undefined;
   #conversation: string | undefined;
   #isOpen = false;
@@ -63,6 +67,7 @@ export class Talker implements SimulatedUser {
     this.#client = client;
     this.#ledger = ledger;
     this.name = name;
+    this.#expectations = new Expectations(this.#world, client, ledger, name);
   }
 
   get sessionId(): string | undefined {
@@ -191,6 +196,7 @@ export class Talker implements SimulatedUser {
     const body = { prompt: promptText({ behaviour, token }), ...(timeoutS && { timeoutS }) };
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const fromMs = this.#world.nowMs;
+      const { life } = this.#client.server;
       const leavesAfterMs = this.#random.is(0.05) ? this.#random.next() * 10 : undefined;
       const waits = this.#random.is(WAITING) ? { query: 'wait=1' } : {};
       const outcome = await this.#client.post(`${this.#path}/runs`, body, { key, leavesAfterMs, ...waits });
@@ -200,6 +206,7 @@ export class Talker implements SimulatedUser {
         const runId = String(outcome.json.runId);
         this.acknowledged.add(runId);
         this.#last = runId;
+        this.#noteDeadlines(runId, timeoutS, life);
         if (attempt === 0)
           this.#ledger.noteTaken(runId, this.#conversation!, fromMs, this.#client.server.life);
         this.#ledger.history.push({ ...submission, key: key ?? token, answer: { runId } });
@@ -216,6 +223,13 @@ export class Talker implements SimulatedUser {
       await this.#world.sleep(20 + this.#random.next() * 300);
       await this.#calm;
     }
+  }
+
+  /** A prompt has the limit of the server, and perhaps a nearer one of its own. */
+  #noteDeadlines(runId: string, timeoutS: number | undefined, life: Life): void {
+    if (timeoutS !== undefined) this.#ledger.noteDeadline(runId, timeoutS);
+    const limitS = Math.min(timeoutS ?? Number.POSITIVE_INFINITY, this.#nature.promptLimitS);
+    if (limitS < MAX_EXPECTED_S) this.#expectations.expectDeadline(runId, life, limitS);
   }
 
   async #cancelSoon(runId: string): Promise<void> {

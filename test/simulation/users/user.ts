@@ -5,7 +5,7 @@
 
 import type { Ledger } from '../judges/ledger.ts';
 import { DEAF, EXIT, FAIL, HANG, lastWords, print, sleep } from '../kernel/cell-code.ts';
-import { type Nature, type World, world } from '../world/world.ts';
+import { type Life, type Nature, type World, world } from '../world/world.ts';
 import { type Answer, isAnswer, type Outcome, type SimulatedClient } from './client.ts';
 import { CloseCalls } from './close-calls.ts';
 import { Complaints, shownOf } from './complaints.ts';
@@ -22,6 +22,8 @@ const EDITED_CELL = 'c';
 const ATTEMPTS = 6;
 const LAST_ATTEMPTS = 80;
 const LAST_PAUSE_MS = 250;
+/** As long as a kernel that hangs may delay the last run: the time of a start, the pause of a failed session, and another start. */
+const LAST_PATIENCE_MS = 60_000;
 /** How often a user sends code that ends its kernel, until the session has failed. */
 const WEAR_ATTEMPTS = 12;
 const WEAR_PAUSE_MS = 60;
@@ -91,7 +93,7 @@ export class User implements SimulatedUser {
       world: this.#world,
       random: this.#random,
       newToken: () => `t${name}x${++this.#count}`,
-      run: (token, code) => this.#runOnce(token, code),
+      run: (token, code, timeoutS) => this.#runOnce(token, code, timeoutS),
       cancel: (runId) => this.#runs.cancel(runId),
       interrupt: () => this.#interrupt(),
     });
@@ -135,7 +137,10 @@ export class User implements SimulatedUser {
     if (follower === undefined) return undefined;
     follower.rest();
     let answer: Outcome = 'unknown';
-    for (let attempt = 0; attempt < LAST_ATTEMPTS; attempt++) {
+    const untilMs =
+      this.#world.nowMs +
+      (this.#nature.stubbornKernels > 0 ? LAST_PATIENCE_MS : LAST_ATTEMPTS * LAST_PAUSE_MS);
+    while (this.#world.nowMs < untilMs) {
       if (this.#environment === undefined) await this.#createEnvironment();
       if (!this.#isOpen) await this.#open();
       const body = { type: 'cells', cells: [{ cellId: SENT_CELLS[0], code: print(`last-${this.name}`) }] };
@@ -193,6 +198,7 @@ export class User implements SimulatedUser {
     if (dice < 0.965) return this.#race();
     if (dice < 0.978) return this.#closeCalls.cancelAtEnd();
     if (dice < 0.985) return this.#closeCalls.sayLastWords();
+    if (dice < 0.99) return this.#closeCalls.runOutOfTime();
     return this.#close();
   }
 
@@ -255,6 +261,7 @@ export class User implements SimulatedUser {
   async #open(): Promise<void> {
     const body = { notebookId: this.notebook, environmentId: this.#environment };
     this.#acknowledgedState = undefined;
+    this.#expectations.noteStart();
     const [answer] = await Promise.all([
       this.#client.post('/api/v3/notebook-sessions', body),
       this.#random.is(PEEKING) ? this.#peek('open') : undefined,
@@ -266,7 +273,10 @@ export class User implements SimulatedUser {
       this.#environment = undefined; // its own closing was carried out, although the answer was lost
       return;
     }
-    if (answer.status === 202) this.#acknowledgedState = 'open';
+    if (answer.status === 202) {
+      this.#acknowledgedState = 'open';
+      this.#expectations.expectStart(() => this.#statusOfSession());
+    }
     this.#isOpen = true;
     this.#wasOpened = true;
     this.#follower ??= new Follower(this.#client, this.#ledger, this.name, {
@@ -278,9 +288,16 @@ export class User implements SimulatedUser {
   async #close(): Promise<void> {
     this.#ledger.noteStop(this.notebook!);
     this.#acknowledgedState = undefined;
+    this.#expectations.noteStart();
+    const fromMs = this.#world.nowMs;
+    const { life } = this.#client.server;
     if (this.#random.is(0.3)) void this.#closeAgain();
+    const closing = this.#client.ask('DELETE', this.session).then((outcome) => {
+      if (isAnswer(outcome)) this.#expectations.requireClosedSoon(fromMs, life);
+      return outcome;
+    });
     const [answer] = await Promise.all([
-      this.#client.ask('DELETE', this.session),
+      closing,
       this.#random.is(PEEKING) ? this.#peek('closed') : undefined,
       this.#random.is(0.1) ? this.#closeTwice() : undefined,
     ]);
@@ -297,6 +314,11 @@ export class User implements SimulatedUser {
     const answer = await this.#client.get(this.session);
     if (!isAnswer(answer) || this.#acknowledgedState !== undefined) return;
     if (stateOf(answer) === becomes) this.#acknowledgedState = becomes;
+  }
+
+  async #statusOfSession(): Promise<string | undefined> {
+    const answer = await this.#client.get(this.session);
+    return isAnswer(answer) ? String(answer.json.status) : undefined;
   }
 
   /** Closes the session a second time. The caller waits for it, because it would close a session that was opened meanwhile. */
@@ -387,6 +409,7 @@ export class User implements SimulatedUser {
     let refusedInLife: unknown;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const fromMs = this.#world.nowMs;
+      const { life } = this.#client.server;
       const leavesAfterMs = this.#random.is(0.05) ? this.#random.next() * 10 : undefined;
       const path = `${this.session}/executions`;
       const outcome = await (key === undefined
@@ -397,6 +420,7 @@ export class User implements SimulatedUser {
       if (isAnswer(outcome) && (outcome.status === 202 || outcome.status === 200)) {
         known();
         const runId = this.#runs.accepted(outcome.json.runId, attempt === 0 ? fromMs : undefined);
+        if (timeoutS !== undefined) this.#noteDeadline(runId, timeoutS, life);
         this.#ledger.history.push({ ...submission, key: key ?? token, answer: { runId } });
         if (outcome.status === 200) this.#runs.noteRead(runId, outcome, span);
         if (cancels) await this.#runs.cancelSoon(runId);
@@ -405,8 +429,8 @@ export class User implements SimulatedUser {
       }
       if (isAnswer(outcome)) {
         this.#complaints.requireExpected('a run', outcome);
-        const { life } = this.#client.server;
-        if (refusedInLife === life && outcome.json.code === IN_PROGRESS && attempt === ATTEMPTS - 1)
+        const present = this.#client.server.life;
+        if (refusedInLife === present && outcome.json.code === IN_PROGRESS && attempt === ATTEMPTS - 1)
           this.#complaints.complain(
             `the key ${key}, with which the same request was refused before,`,
             outcome,
@@ -414,7 +438,7 @@ export class User implements SimulatedUser {
         if (key === undefined || (refusedInLife === undefined && this.#random.is(0.7))) return false;
         if (outcome.json.code !== IN_PROGRESS) {
           if (refusedInLife !== undefined) return false;
-          refusedInLife = life;
+          refusedInLife = present;
         }
         await this.#requests.pause();
         continue;
@@ -428,10 +452,16 @@ export class User implements SimulatedUser {
     return false;
   }
 
+  #noteDeadline(runId: string, timeoutS: number, life: Life): void {
+    this.#ledger.noteDeadline(runId, timeoutS);
+    this.#expectations.expectDeadline(runId, life, timeoutS);
+  }
+
   /** Runs a cell with this code once. Resolves with the run; undefined when it was not taken, or nobody knows. */
-  async #runOnce(token: string, code: string): Promise<string | undefined> {
+  async #runOnce(token: string, code: string, timeoutS?: number): Promise<string | undefined> {
     const fromMs = this.#world.nowMs;
-    const body = { type: 'cells', cells: [{ cellId: SENT_CELLS[0], code }] };
+    const { life } = this.#client.server;
+    const body = { type: 'cells', cells: [{ cellId: SENT_CELLS[0], code }], ...(timeoutS && { timeoutS }) };
     const outcome = await this.#client.post(`${this.session}/executions`, body);
     const submission = { kind: 'submission', session: this.notebook!, token, key: token } as const;
     const span = { from: fromMs, to: this.#world.nowMs };
@@ -443,6 +473,7 @@ export class User implements SimulatedUser {
     if (outcome.status !== 202) return undefined;
     const runId = this.#runs.accepted(outcome.json.runId, fromMs);
     this.#ledger.history.push({ ...submission, answer: { runId }, ...span });
+    if (timeoutS !== undefined) this.#noteDeadline(runId, timeoutS, life);
     return runId;
   }
 

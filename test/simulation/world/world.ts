@@ -51,8 +51,16 @@ export interface NatureOfJobs {
   readonly setClockEveryMs: number;
 }
 
+/** The nature of a world in which some things never end by themselves. */
+export interface NatureOfDeadlines {
+  /** The share of kernels that hang at their start, at their stop, or in the system when they are killed. */
+  readonly stubbornKernels: number;
+  /** The longest time of one prompt, as a setting of the server. */
+  readonly promptLimitS: number;
+}
+
 /** The nature of one world. Each seed draws its own, so that together the seeds try many. */
-export interface Nature extends NatureOfProcesses, NatureOfJobs {
+export interface Nature extends NatureOfProcesses, NatureOfJobs, NatureOfDeadlines {
   readonly flushMs: number;
   readonly slowFlush: number;
   readonly netMs: number;
@@ -105,6 +113,8 @@ export class World {
   readonly ofFate: SeededRandom;
   /** The chance of messages between processes. */
   readonly ofLinks: SeededRandom;
+  /** The chance of kernels that hang. */
+  readonly ofHangs: SeededRandom;
   readonly #ofTurns: SeededRandom;
   readonly trace: Trace;
   /** Called at each moment at which the code of the server lets tests crash it. */
@@ -126,6 +136,8 @@ export class World {
   #stopped = 0;
   /** Whether tasks happen. */
   isRunning = false;
+  /** Whether misfortunes befall the server and its kernels. */
+  isDisturbed = true;
   #isOver = false;
   #work: Promise<unknown> = Promise.resolve();
   #resume: (() => void) | undefined;
@@ -142,7 +154,10 @@ export class World {
     [this.ofUsers, this.ofFate, this.#ofTurns] = [random.fork(), random.fork(), random.fork()];
     const nature = natureOf(random.fork());
     this.ofLinks = random.fork();
-    this.nature = { ...nature, ...natureOfProcesses(random.fork()), ...natureOfJobs(random.fork()) };
+    const ofProcesses = natureOfProcesses(random.fork());
+    const ofJobs = natureOfJobs(random.fork());
+    this.nature = { ...nature, ...ofProcesses, ...ofJobs, ...natureOfDeadlines(random.fork()) };
+    this.ofHangs = random.fork();
     this.trace = new Trace(this, keepsTrace);
   }
 
@@ -324,7 +339,16 @@ function natureOfJobs(random: SeededRandom): NatureOfJobs {
   };
 }
 
-function natureOf(random: SeededRandom): Omit<Nature, keyof NatureOfProcesses | keyof NatureOfJobs> {
+function natureOfDeadlines(random: SeededRandom): NatureOfDeadlines {
+  return {
+    stubbornKernels: random.pick([0, 0, 0.05, 0.2]),
+    promptLimitS: random.pick([1800, 1800, 4]),
+  };
+}
+
+function natureOf(
+  random: SeededRandom,
+): Omit<Nature, keyof NatureOfProcesses | keyof NatureOfJobs | keyof NatureOfDeadlines> {
   return {
     flushMs: random.pick([0.5, 2, 2, 20]),
     slowFlush: random.pick([0, 0.03, 0.03, 0.2]),
