@@ -341,6 +341,7 @@ test('a job is deleted by the keyboard after a question, and the focus is never 
 
 test('the history has pages, newest first, and a skipped time says why', { skip }, async () => {
   const job = await jobOf({ name: 'Long history', paused: true });
+  assert.ok('notebookId' in job.target);
   await notebooks.delete(job.target.notebookId);
   // A job whose notebook was deleted skips each time at once.
   for (let i = 0; i < 51; i++) await jobs.run(job.id);
