@@ -2,6 +2,7 @@
  * What one job has promised: each instant of its schedule has one occurrence, none has two, an occurrence ends once, and the runs of a job
  * agree with its occurrences. The judge knows what its user has sent, what was answered, and what the clock of the machine has shown.
  */
+import { timeOfId } from '#src/base/ids.ts';
 import type { World } from '../world/world.ts';
 
 export type SimulatedSchedule =
@@ -53,6 +54,10 @@ interface Span {
   endedMs: number | undefined;
 }
 
+/** Why an attempt does not begin. */
+const REFUSALS = new Set(['owner_left', 'role_too_low', 'notebook_deleted']);
+/** Ends of an occurrence whose last run may have ended in another way. */
+const ENDS_BESIDE_RUNS = new Set(['server_stopped', 'superseded', ...REFUSALS]);
 const OVER = new Set(['completed', 'failed', 'cancelled', 'skipped']);
 /** A job keeps so many occurrences (`MAX_OCCURRENCES`). */
 const KEPT = 1000;
@@ -153,7 +158,7 @@ export class JobJudge {
       this.#complain(
         `the occurrence ${shown.id} was over as ${before.status} and is ${JSON.stringify(shown)} afterwards`,
       );
-    if (shown.attempts < before.attempts)
+    if (shown.attempts < before.attempts && shown.status !== 'skipped')
       this.#complain(`the occurrence ${shown.id} has ${shown.attempts} attempts and had ${before.attempts}`);
   }
 
@@ -228,9 +233,9 @@ export class JobJudge {
   /** A missed instant is skipped because a later one has fired in its place, or because the job does not catch up. */
   #judgeMissed(all: readonly ShownOccurrence[]): void {
     const ofSchedule = all.filter(({ trigger }) => trigger === 'schedule');
-    for (const [at, { id, status, reason, dueAt, startedAt }] of ofSchedule.entries()) {
-      if (this.#catchUp === 'none' && status !== 'skipped') {
-        const lateMs = Date.parse(startedAt ?? dueAt) - Date.parse(dueAt);
+    for (const [at, { id, status, reason, dueAt }] of ofSchedule.entries()) {
+      if (this.#catchUp === 'none' && status !== 'skipped' && !this.#world.clock.wasSetBack) {
+        const lateMs = timeOfId(id) - Date.parse(dueAt);
         if (lateMs > MAX_LATE_MS)
           this.#complain(`the occurrence ${id} has fired ${lateMs} ms after its instant`);
       }
@@ -261,7 +266,7 @@ export class JobJudge {
       if (count > attempts) this.#complain(`the occurrence ${id} has ${attempts} attempts and ${count} runs`);
       if (!OVER.has(status)) this.#complain(`the occurrence ${id} does not end: it is ${status}`);
       if (runId === null) {
-        if (status === 'completed' || status === 'cancelled')
+        if (status === 'completed' || (status === 'cancelled' && reason?.code !== 'superseded'))
           this.#complain(`the occurrence ${id} is ${status} without a run`);
         continue;
       }
@@ -270,7 +275,7 @@ export class JobJudge {
         this.#complain(`the run ${runId} of the occurrence ${id} is ${JSON.stringify(run?.metadata)}`);
         continue;
       }
-      const isLost = reason?.code === 'server_stopped' && run.status === 'cancelled';
+      const isLost = ENDS_BESIDE_RUNS.has(reason?.code ?? '');
       const wasRetried = attempts > 1 && status === 'failed'; // the last attempt may have had no run
       if (run.status !== status && !isLost && !wasRetried)
         this.#complain(`the occurrence ${id} is ${status}, and its run ${runId} is ${run.status}`);
@@ -279,10 +284,13 @@ export class JobJudge {
 
   /** One occurrence is in progress at a time, and only then an instant is skipped as an overlap. */
   #judgeOverlap(all: readonly ShownOccurrence[]): void {
-    const worked = all.filter(({ status }) => status !== 'skipped');
+    const worked = all.filter(
+      ({ status, reason }) => status !== 'skipped' || REFUSALS.has(reason?.code ?? ''),
+    );
     for (const [at, { id, startedAt }] of worked.entries()) {
       const before = worked[at - 1];
-      if (before === undefined || (before.finishedAt !== null && before.finishedAt <= startedAt!)) continue;
+      if (before === undefined || startedAt === null) continue;
+      if (before.finishedAt !== null && before.finishedAt <= startedAt) continue;
       this.#complain(
         `the occurrence ${id} has begun at ${startedAt}, and ${before.id} was in progress until ${before.finishedAt}`,
       );
@@ -290,7 +298,7 @@ export class JobJudge {
     for (const { id, reason, finishedAt } of all) {
       if (reason?.code !== 'overlap' || (all.length >= KEPT && id < (worked[0]?.id ?? ''))) continue;
       const isReal = worked.some(
-        (one) => one.startedAt! <= finishedAt! && (one.finishedAt === null || one.finishedAt >= finishedAt!),
+        (one) => one.dueAt <= finishedAt! && (one.finishedAt === null || one.finishedAt >= finishedAt!),
       );
       if (!isReal)
         this.#complain(`the occurrence ${id} was skipped at ${finishedAt}, and none was in progress then`);
@@ -301,14 +309,14 @@ export class JobJudge {
   #judgeFailures(all: readonly ShownOccurrence[]): void {
     const { clock } = this.#world;
     const worked = all.filter(({ status }) => status !== 'skipped');
-    for (const [at, { id, trigger, startedAt }] of worked.entries()) {
+    for (const [at, { id, trigger, startedAt, finishedAt }] of worked.entries()) {
       const last = worked.slice(Math.max(0, at - MAX_FAILURES), at);
       if (trigger !== 'schedule' || last.length < MAX_FAILURES) continue;
       if (last.some(({ status }) => status !== 'failed')) continue;
-      const sinceMs = Date.parse(last[0]!.startedAt!);
+      const sinceMs = Date.parse(last[0]!.dueAt);
       const wasResumed = this.#resumed.some((ms) => {
         const shownMs = clock.earliestBetween(ms, ms);
-        return shownMs >= sinceMs - MAX_LATE_MS && shownMs <= Date.parse(startedAt!);
+        return shownMs >= sinceMs - MAX_LATE_MS && shownMs <= Date.parse(startedAt ?? finishedAt!);
       });
       if (!wasResumed)
         this.#complain(

@@ -2,19 +2,22 @@
 import { runSimulation } from '../run-simulation.ts';
 import type { Mutant } from './list.ts';
 
+const ONLY_JOBS = ['--users', '0', '--talkers', '0', '--schedulers', '1'];
+
 /** Calls `say` with a line for each mutant. `options` bound the search. */
 export async function huntMutants(
   mutants: readonly Mutant[],
   options: readonly string[],
   say: (line: string) => void,
 ): Promise<void> {
-  for (const { name, workers = 1 } of mutants) {
+  for (const { name, workers = 1, isOfJobs = false } of mutants) {
     const { isSound, text, digests } = await runSimulation(
       ...options,
       '--mutant',
       name,
       '--workers',
       `${workers}`,
+      ...(isOfJobs ? ONLY_JOBS : []),
     );
     const [, seconds = '?'] = /operations in ([\d.]+) s of one core/.exec(text) ?? [];
     const [, complaint = ''] = /^seed \d+ has \d+ problems:\n\s*(.*)$/m.exec(text) ?? [];

@@ -11,6 +11,8 @@ export interface Mutant {
   readonly breaks: string;
   /** How many workers the server needs for it; one process by default. */
   readonly workers?: number;
+  /** Whether it is about jobs, so that the hunt for it has only users who make jobs. */
+  readonly isOfJobs?: boolean;
   readonly edits: readonly {
     /** The module, as it is imported. */
     readonly module: string;
@@ -444,6 +446,183 @@ export const MUTANTS: readonly Mutant[] = [
         module: '#src/runtime/actors/actor-kind.ts',
         from: 'if (actor.uncommitted !== undefined)\n                this.#store.noteReadOfAll();',
         to: '',
+      },
+    ],
+  },
+  {
+    name: 'attempt-in-another-commit',
+    breaks: 'the firing of a job and the record of its attempt are one commit',
+    isOfJobs: true,
+    edits: [
+      {
+        module: '#src/jobs/attempts.ts',
+        from: 'this.#context.store.write((tx) => this.#put(tx, attempt, { copyId: null, environmentId: null }));',
+        to: 'setTimeout(() => this.#context.store.write((tx) => this.#put(tx, attempt, { copyId: null, environmentId: null })), 3);',
+      },
+    ],
+  },
+  {
+    name: 'begun-in-another-commit',
+    breaks: 'the beginning of a run and the job that has it are one commit',
+    isOfJobs: true,
+    edits: [
+      {
+        module: '#src/jobs/attempts.ts',
+        from: "this.#states.tell(job, { type: 'begun', runId });",
+        to: "setTimeout(() => this.#states.tell(job, { type: 'begun', runId }), 3);",
+      },
+    ],
+  },
+  {
+    name: 'place-is-not-moved',
+    breaks: 'the place of a job by time moves with its next instant',
+    isOfJobs: true,
+    edits: [
+      {
+        module: '#src/jobs/job-states.ts',
+        from: 'if (place !== null)\n            tx.mark(jobPlaces, SYSTEM, slotText(slot), place);',
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'dead-attempts-are-left',
+    breaks: 'a process ends the attempts that a dead one has begun',
+    isOfJobs: true,
+    edits: [{ module: '#src/start/app/open-jobs.ts', from: 'attempts.recover();', to: '' }],
+  },
+  {
+    name: 'dead-attempts-of-workers-are-left',
+    breaks: 'a worker that takes slots over ends the attempts of the dead one',
+    isOfJobs: true,
+    workers: 3,
+    edits: [
+      {
+        module: '#src/start/app/open-jobs.ts',
+        from: 'cluster.onSlotsTaken(look);',
+        to: 'cluster.onSlotsTaken(() => clock.look());',
+      },
+    ],
+  },
+  {
+    name: 'overdue-jobs-of-workers-are-left',
+    breaks: 'a worker that takes slots over looks for their jobs that are due',
+    isOfJobs: true,
+    workers: 3,
+    edits: [
+      {
+        module: '#src/start/app/open-jobs.ts',
+        from: 'cluster.onSlotsTaken(look);',
+        to: 'cluster.onSlotsTaken(() => attempts.recover());',
+      },
+    ],
+  },
+  {
+    name: 'lost-run-goes-on',
+    breaks: 'the run that a dead process has left is cancelled with its attempt',
+    isOfJobs: true,
+    edits: [
+      {
+        module: '#src/jobs/attempts.ts',
+        from: 'runs.cancel(workspaceId, runId, () => { });',
+        to: ';',
+      },
+    ],
+  },
+  {
+    name: 'copy-is-kept',
+    breaks: 'the copy of a notebook is deleted after the attempt that has run it',
+    isOfJobs: true,
+    edits: [
+      {
+        module: '#src/jobs/attempts.ts',
+        from: 'await this.#parts.copies.remove({ workspaceId: job.workspaceId, copyId, environmentId, by }, forget);',
+        to: 'store.write(forget);',
+      },
+    ],
+  },
+  {
+    name: 'missed-instant-is-dropped',
+    breaks: 'each instant that was missed has an occurrence',
+    isOfJobs: true,
+    edits: [
+      {
+        module: '#src/jobs/schedule.ts',
+        from: 'const first = Math.max(1, last - count + 1, Math.floor((afterMs - anchorMs) / stepMs) + 1);',
+        to: 'const first = Math.max(1, last - Math.min(count, 20) + 1, Math.floor((afterMs - anchorMs) / stepMs) + 1);',
+      },
+    ],
+  },
+  {
+    name: 'instant-is-met-again',
+    breaks: 'the next instant of a job is after the last one that has an occurrence',
+    isOfJobs: true,
+    edits: [
+      {
+        module: '#src/jobs/firing.ts',
+        from: 'instantAfter(timetable, Math.max(lastMs, nowMs))',
+        to: 'instantAfter(timetable, lastMs === firstMs ? Math.max(lastMs, nowMs) : lastMs - 1)',
+      },
+    ],
+  },
+  {
+    name: 'set-back-clock-doubles',
+    breaks: 'a job that is resumed after the clock was set back gives no instant a second occurrence',
+    isOfJobs: true,
+    edits: [
+      {
+        module: '#src/jobs/jobs.ts',
+        from: 'metMs - nowMs > MAX_AHEAD_MS ? nowMs : Math.max(metMs, nowMs)',
+        to: 'nowMs',
+      },
+    ],
+  },
+  {
+    name: 'change-drops-instants',
+    breaks: 'the instants before a change of the schedule, or before a pause, have their occurrences',
+    isOfJobs: true,
+    edits: [
+      {
+        module: '#src/jobs/jobs.ts',
+        from: 'this.#firing.attend(jobIdOf(workspaceId, jobId), nowMs);',
+        to: ';',
+      },
+    ],
+  },
+  {
+    name: 'occurrences-out-of-order',
+    breaks: 'an occurrence sorts after all others of its job, also when the clock was set back',
+    isOfJobs: true,
+    edits: [
+      {
+        module: '#src/jobs/job-states.ts',
+        from: "newIdAfter(this.#context.store, 'occurrence', [list])",
+        to: "newIdAfter(this.#context.store, 'occurrence', [])",
+      },
+    ],
+  },
+  {
+    name: 'failures-are-not-counted',
+    breaks: 'five failures in a row pause a job',
+    isOfJobs: true,
+    edits: [
+      {
+        module: '#machines/job.ts',
+        from: 'failure === null ? 0 : context.failures + 1;',
+        to: 'failure === null ? 0 : context.failures;',
+      },
+    ],
+  },
+  {
+    name: 'paused-job-fires',
+    breaks: 'the schedule of a paused job does not fire',
+    isOfJobs: true,
+    edits: [
+      { module: '#src/jobs/firing.ts', from: 'if (!isPaused && nextMs !== null', to: 'if (nextMs !== null' },
+      {
+        module: '#machines/job.ts',
+        from: 'const next = isPaused ? null : nextMs;',
+        to: 'const next = nextMs;',
       },
     ],
   },
