@@ -27,7 +27,7 @@ const programs = [...readFileSync(join(PACKAGE, 'README.md'), 'utf8').matchAll(/
   ([, code]) => code!,
 );
 const first = SNIPPETS.python({ baseUrl: server.baseUrl, workspaceId: OWNER.workspaceId }).text;
-const [notebooks, open, code, files, asynchronous, pydanticAi, langGraph, openai] = programs;
+const [notebooks, open, code, files, jobs, asynchronous, pydanticAi, langGraph, openai] = programs;
 
 for (const { name, program, shown } of [
   { name: 'the program of `troupe init python`', program: first, shown: '6\n60\n' },
@@ -39,6 +39,11 @@ for (const { name, program, shown } of [
   },
   { name: 'the program of the README about code', program: code, shown: /mean +1\.5\S* +21\.0/ },
   { name: 'the program of the README about files, datasources and agents', program: files, shown: '42.\n' },
+  {
+    name: 'the program of the README about jobs',
+    program: jobs,
+    shown: /^\['\d{4}-.*'\]\n\d{4}-\S+ due None None\n$/,
+  },
   { name: 'the program of the README about asyncio', program: asynchronous, shown: '42\n' },
   { name: 'the program of the README about pydantic-ai', program: pydanticAi, shown: 'The sum is 42.\n' },
   { name: 'the program of the README about LangGraph', program: langGraph, shown: 'The sum is 42.\n' },
@@ -69,7 +74,7 @@ for (const { name, program, shown } of [
 }
 
 test('the README has no program that is not tested', () => {
-  assert.equal(programs.length, 8);
+  assert.equal(programs.length, 9);
 });
 
 /** Starts a model that calls the tool twice and then reports the last result. Returns its address. */

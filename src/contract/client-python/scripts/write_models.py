@@ -54,6 +54,25 @@ def with_event_ids(schemas: dict[str, Any]) -> dict[str, Any]:
     return schemas
 
 
+def with_joined_unions(schemas: dict[str, Any]) -> dict[str, Any]:
+    """
+    Makes one struct of each union of objects that no tag tells apart, because msgspec cannot decode such a union. A member
+    that not all of the objects require may be missing.
+    """
+    for name, schema in schemas.items():
+        members = [schemas.get(entry.get("$ref", "").rsplit("/", 1)[-1], {}) for entry in schema.get("anyOf", [])]
+        if not members or "discriminator" in schema or not all(member.get("type") == "object" for member in members):
+            continue
+        required = set.intersection(*(set(member.get("required", [])) for member in members))
+        schemas[name] = {
+            "type": "object",
+            **({"description": schema["description"]} if "description" in schema else {}),
+            "properties": {key: value for member in members for key, value in member["properties"].items()},
+            "required": sorted(required),
+        }
+    return schemas
+
+
 def with_tags(code: str) -> str:
     """
     Makes the tag of each struct readable as an attribute, by which type checkers tell the structs of a union apart. Also
@@ -71,7 +90,7 @@ def with_tags(code: str) -> str:
 
 def models_of(document: dict[str, Any]) -> str:
     """Returns the source of the models."""
-    schemas = with_event_ids(simplified(document["components"]["schemas"]))
+    schemas = with_joined_unions(with_event_ids(simplified(document["components"]["schemas"])))
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "openapi.json"), Path(folder, "models.py")
         source.write_text(json.dumps({**document, "components": {"schemas": schemas}}))

@@ -1274,6 +1274,56 @@ class JobReason(Struct):
     message: str
 
 
+class JobTarget(Struct):
+    notebook_id: str | UnsetType = field(name='notebookId', default=UNSET)
+    cells: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The cells that run, after the cells that they depend on. Omitted: all cells.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    datasource_slugs: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The datasources that the notebook may use. Omitted: those of the notebook.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='datasourceSlugs', default=UNSET)
+    session: Literal['open'] | UnsetType = UNSET
+    agent_session_id: str | UnsetType = field(name='agentSessionId', default=UNSET)
+    prompt: str | UnsetType = UNSET
+
+
+class JobTargetOutput(Struct):
+    notebook_id: str | UnsetType = field(name='notebookId', default=UNSET)
+    cells: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The cells that run, after the cells that they depend on. Omitted: all cells.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    datasource_slugs: (
+        Annotated[
+            list[str],
+            Meta(
+                description='The datasources that the notebook may use. Omitted: those of the notebook.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='datasourceSlugs', default=UNSET)
+    session: Literal['open'] | UnsetType = UNSET
+    agent_session_id: str | UnsetType = field(name='agentSessionId', default=UNSET)
+    prompt: str | UnsetType = UNSET
+
+
 class KernelHostState(Struct):
     state: Annotated[
         str, Meta(description='`starting`, `up`, `silent`, `restarting` or `down`.')
@@ -2350,14 +2400,58 @@ class RunWarning(Struct, tag_field='type', tag='warning'):
     ) = field(name='cellId', default=UNSET)
 
 
-Schedule: TypeAlias = CronSchedule | IntervalSchedule | OneInstant
+class Schedule(Struct):
+    cron: (
+        Annotated[
+            str,
+            Meta(
+                description='Five fields (minute, hour, day of the month, month, day of the week), six with seconds in front, or one of `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly`. Months and days of the week may have their English names. The times are those of `timeZone`.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    every_s: (
+        Annotated[
+            int,
+            Meta(
+                description='An interval in seconds. The instants are counted from the creation of the job.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='everyS', default=UNSET)
+    at: (
+        Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+        | UnsetType
+    ) = UNSET
 
 
 class ScheduleInstants(Struct):
     next: Annotated[list[str], Meta(description='The next five instants.')]
 
 
-ScheduleOutput: TypeAlias = CronScheduleOutput | IntervalScheduleOutput | OneInstantOutput
+class ScheduleOutput(Struct):
+    cron: (
+        Annotated[
+            str,
+            Meta(
+                description='Five fields (minute, hour, day of the month, month, day of the week), six with seconds in front, or one of `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly`. Months and days of the week may have their English names. The times are those of `timeZone`.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    every_s: (
+        Annotated[
+            int,
+            Meta(
+                description='An interval in seconds. The instants are counted from the creation of the job.'
+            ),
+        ]
+        | UnsetType
+    ) = field(name='everyS', default=UNSET)
+    at: (
+        Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')]
+        | UnsetType
+    ) = UNSET
 
 
 class SchedulePreview(Struct):
@@ -3886,12 +3980,6 @@ class JobOccurrencePage(Struct):
         ]
         | None
     ) = field(name='nextCursor')
-
-
-JobTarget: TypeAlias = NotebookTarget | OpenSessionTarget | ConversationTarget
-
-
-JobTargetOutput: TypeAlias = NotebookTargetOutput | OpenSessionTargetOutput | ConversationTargetOutput
 
 
 class KernelList(Struct):

@@ -1,4 +1,4 @@
-"""The objects of a workspace: notebooks, files, datasources, runs, packages."""
+"""The objects of a workspace: notebooks, files, datasources, runs, jobs."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
@@ -14,6 +14,10 @@ from ..models import (
     DatasourcePage,
     FileEntry,
     FilePage,
+    Job,
+    JobOccurrence,
+    JobOccurrencePage,
+    JobPage,
     Notebook,
     NotebookPage,
     NotebookSummary,
@@ -21,11 +25,13 @@ from ..models import (
     NotebookVersionList,
     Run,
     RunPage,
+    ScheduleInstants,
 )
 from .transport import AsyncTransport
 
 T = TypeVar("T")
 Cells = Mapping[str, str]
+Schedule = str | Mapping[str, Any]
 
 
 class AsyncNotebooks:
@@ -231,6 +237,88 @@ class AsyncRuns:
                 yield item
 
 
+class AsyncJobs:
+    """Jobs, which run notebooks at the instants of a schedule."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def create(
+        self,
+        notebook: Notebook | str,
+        schedule: Schedule,
+        *,
+        time_zone: str | None = None,
+        name: str | None = None,
+        arguments: Sequence[str] | None = None,
+        timeout: int | None = None,
+        target: Mapping[str, Any] | None = None,
+        **members: Any,
+    ) -> Job:
+        """
+        Creates a job that runs a notebook. `schedule` is an expression of cron such as `"0 7 * * MON"`, whose times are those of
+        `time_zone` (UTC when it is not given), or `{"everyS": 900}`, or `{"at": "2027-01-01T06:00:00Z"}`. A run ends after
+        `timeout` seconds. `target` has further members of the target, such as `cells`. Further members of the body are keyword
+        arguments, with the names of the API. `next` of the result has the next five instants.
+        """
+        body = {
+            "target": {"notebookId": _id(notebook), **(target or {})},
+            "schedule": _schedule(schedule),
+            **_given(timeZone=time_zone, name=name, arguments=arguments, timeoutS=timeout),
+            **members,
+        }
+        return await self._transport.json("POST", "/api/v3/jobs", Job, json=body)
+
+    async def preview(self, schedule: Schedule, *, time_zone: str | None = None) -> Sequence[str]:
+        """Returns the next five instants of a schedule, and creates nothing."""
+        body = {"schedule": _schedule(schedule), **_given(timeZone=time_zone)}
+        return (await self._transport.json("POST", "/api/v3/jobs/preview", ScheduleInstants, json=body)).next
+
+    async def get(self, job: Job | str) -> Job:
+        """Returns a job with its state, its next instants, and the reason why it is paused."""
+        return await self._transport.json("GET", _path("jobs", _job_id(job)), Job)
+
+    async def update(self, job: Job, **members: Any) -> Job:
+        """
+        Replaces the given members of a job, which have the names of the API. Raises `ApiError` with `stale_update` when the job has
+        changed since it was read.
+        """
+        body = {"expectedUpdatedAt": job.updated_at, **members}
+        return await self._transport.json("PATCH", _path("jobs", job.id), Job, json=body)
+
+    async def pause(self, job: Job | str) -> Job:
+        """Pauses a job: it fires only when somebody fires it. An occurrence in progress is finished."""
+        return await self.update(await self.get(job), paused=True)
+
+    async def resume(self, job: Job | str) -> Job:
+        """Resumes a job, beginning with its next instant after now."""
+        return await self.update(await self.get(job), paused=False)
+
+    async def run(self, job: Job | str) -> JobOccurrence:
+        """
+        Fires a job now, and returns the occurrence, which has begun, or was skipped with a reason. Raises `ApiError` with
+        `job_running` while an occurrence is in progress.
+        """
+        return await self._transport.json("POST", _path("jobs", _job_id(job)) + "/run", JobOccurrence, json={})
+
+    async def delete(self, job: Job | str) -> None:
+        """Deletes a job with its history. Its runs are kept."""
+        await self._transport.request("DELETE", _path("jobs", _job_id(job)))
+
+    async def history(self, job: Job | str, *, order: Literal["asc", "desc"] = "desc") -> AsyncIterator[JobOccurrence]:
+        """Yields the occurrences of a job, the newest first: what ran, failed, or was skipped and why."""
+        path = _path("jobs", _job_id(job)) + "/occurrences"
+        async for page in _pages(self._transport, path, JobOccurrencePage, {"order": order}):
+            for item in page.items:
+                yield item
+
+    async def each(self, **filters: Any) -> AsyncIterator[Job]:
+        """Yields every job, the oldest first. Filters have the names of the API, such as `notebookId`."""
+        async for page in _pages(self._transport, "/api/v3/jobs", JobPage, filters):
+            for item in page.items:
+                yield item
+
+
 async def _pages(transport: AsyncTransport, path: str, type: type[T], filters: Mapping[str, Any]) -> AsyncIterator[T]:
     after: str | None = None
     while True:
@@ -261,6 +349,14 @@ def _given(**members: Any) -> dict[str, Any]:
 
 def _id(notebook: Notebook | str) -> str:
     return notebook if isinstance(notebook, str) else notebook.id
+
+
+def _job_id(job: Job | str) -> str:
+    return job if isinstance(job, str) else job.id
+
+
+def _schedule(schedule: Schedule) -> Mapping[str, Any]:
+    return {"cron": schedule} if isinstance(schedule, str) else schedule
 
 
 def _path(collection: str, id: str, safe: str = "") -> str:

@@ -1,5 +1,5 @@
 # `npm run python-client` writes this file from `_async/resources.py`: do not edit it.
-"""The objects of a workspace: notebooks, files, datasources, runs, packages."""
+"""The objects of a workspace: notebooks, files, datasources, runs, jobs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
@@ -15,6 +15,10 @@ from ..models import (
     DatasourcePage,
     FileEntry,
     FilePage,
+    Job,
+    JobOccurrence,
+    JobOccurrencePage,
+    JobPage,
     Notebook,
     NotebookPage,
     NotebookSummary,
@@ -22,11 +26,13 @@ from ..models import (
     NotebookVersionList,
     Run,
     RunPage,
+    ScheduleInstants,
 )
 from .transport import Transport
 
 T = TypeVar("T")
 Cells = Mapping[str, str]
+Schedule = str | Mapping[str, Any]
 
 
 class Notebooks:
@@ -232,6 +238,88 @@ class Runs:
                 yield item
 
 
+class Jobs:
+    """Jobs, which run notebooks at the instants of a schedule."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(
+        self,
+        notebook: Notebook | str,
+        schedule: Schedule,
+        *,
+        time_zone: str | None = None,
+        name: str | None = None,
+        arguments: Sequence[str] | None = None,
+        timeout: int | None = None,
+        target: Mapping[str, Any] | None = None,
+        **members: Any,
+    ) -> Job:
+        """
+        Creates a job that runs a notebook. `schedule` is an expression of cron such as `"0 7 * * MON"`, whose times are those of
+        `time_zone` (UTC when it is not given), or `{"everyS": 900}`, or `{"at": "2027-01-01T06:00:00Z"}`. A run ends after
+        `timeout` seconds. `target` has further members of the target, such as `cells`. Further members of the body are keyword
+        arguments, with the names of the API. `next` of the result has the next five instants.
+        """
+        body = {
+            "target": {"notebookId": _id(notebook), **(target or {})},
+            "schedule": _schedule(schedule),
+            **_given(timeZone=time_zone, name=name, arguments=arguments, timeoutS=timeout),
+            **members,
+        }
+        return self._transport.json("POST", "/api/v3/jobs", Job, json=body)
+
+    def preview(self, schedule: Schedule, *, time_zone: str | None = None) -> Sequence[str]:
+        """Returns the next five instants of a schedule, and creates nothing."""
+        body = {"schedule": _schedule(schedule), **_given(timeZone=time_zone)}
+        return (self._transport.json("POST", "/api/v3/jobs/preview", ScheduleInstants, json=body)).next
+
+    def get(self, job: Job | str) -> Job:
+        """Returns a job with its state, its next instants, and the reason why it is paused."""
+        return self._transport.json("GET", _path("jobs", _job_id(job)), Job)
+
+    def update(self, job: Job, **members: Any) -> Job:
+        """
+        Replaces the given members of a job, which have the names of the API. Raises `ApiError` with `stale_update` when the job has
+        changed since it was read.
+        """
+        body = {"expectedUpdatedAt": job.updated_at, **members}
+        return self._transport.json("PATCH", _path("jobs", job.id), Job, json=body)
+
+    def pause(self, job: Job | str) -> Job:
+        """Pauses a job: it fires only when somebody fires it. An occurrence in progress is finished."""
+        return self.update(self.get(job), paused=True)
+
+    def resume(self, job: Job | str) -> Job:
+        """Resumes a job, beginning with its next instant after now."""
+        return self.update(self.get(job), paused=False)
+
+    def run(self, job: Job | str) -> JobOccurrence:
+        """
+        Fires a job now, and returns the occurrence, which has begun, or was skipped with a reason. Raises `ApiError` with
+        `job_running` while an occurrence is in progress.
+        """
+        return self._transport.json("POST", _path("jobs", _job_id(job)) + "/run", JobOccurrence, json={})
+
+    def delete(self, job: Job | str) -> None:
+        """Deletes a job with its history. Its runs are kept."""
+        self._transport.request("DELETE", _path("jobs", _job_id(job)))
+
+    def history(self, job: Job | str, *, order: Literal["asc", "desc"] = "desc") -> Iterator[JobOccurrence]:
+        """Yields the occurrences of a job, the newest first: what ran, failed, or was skipped and why."""
+        path = _path("jobs", _job_id(job)) + "/occurrences"
+        for page in _pages(self._transport, path, JobOccurrencePage, {"order": order}):
+            for item in page.items:
+                yield item
+
+    def each(self, **filters: Any) -> Iterator[Job]:
+        """Yields every job, the oldest first. Filters have the names of the API, such as `notebookId`."""
+        for page in _pages(self._transport, "/api/v3/jobs", JobPage, filters):
+            for item in page.items:
+                yield item
+
+
 def _pages(transport: Transport, path: str, type: type[T], filters: Mapping[str, Any]) -> Iterator[T]:
     after: str | None = None
     while True:
@@ -262,6 +350,14 @@ def _given(**members: Any) -> dict[str, Any]:
 
 def _id(notebook: Notebook | str) -> str:
     return notebook if isinstance(notebook, str) else notebook.id
+
+
+def _job_id(job: Job | str) -> str:
+    return job if isinstance(job, str) else job.id
+
+
+def _schedule(schedule: Schedule) -> Mapping[str, Any]:
+    return {"cron": schedule} if isinstance(schedule, str) else schedule
 
 
 def _path(collection: str, id: str, safe: str = "") -> str:
