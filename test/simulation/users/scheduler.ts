@@ -41,6 +41,8 @@ interface OwnJob {
   readonly notebookId: string;
   readonly isOfMember: boolean;
   isDeleted: boolean;
+  /** A request to delete it is under way, or was lost. */
+  isLeaving: boolean;
 }
 
 /** The members of a job that this user changes. */
@@ -109,7 +111,7 @@ export class Scheduler implements SimulatedUser {
 
   /** Right after a start: all jobs are there. */
   async inspect(): Promise<void> {
-    for (const job of this.#jobs) if (!job.isDeleted) await this.#read(job);
+    for (const job of this.#jobs) if (!job.isDeleted && !job.isLeaving) await this.#read(job);
   }
 
   // ── Beginnings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -171,7 +173,15 @@ export class Scheduler implements SimulatedUser {
       const job = answer.json as unknown as ShownJob;
       this.#world.count('jobs');
       const judge = new JobJudge(this.#world, `the job ${job.id}`, job, sentMs);
-      this.#jobs.push({ id: job.id, judge, token, notebookId, isOfMember, isDeleted: false });
+      this.#jobs.push({
+        id: job.id,
+        judge,
+        token,
+        notebookId,
+        isOfMember,
+        isDeleted: false,
+        isLeaving: false,
+      });
       return;
     }
   }
@@ -341,6 +351,12 @@ export class Scheduler implements SimulatedUser {
   }
 
   async #delete(job: OwnJob): Promise<void> {
+    job.isLeaving = true;
+    await this.#deleteAtLast(job);
+    job.isLeaving = false;
+  }
+
+  async #deleteAtLast(job: OwnJob): Promise<void> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const answer = await this.#clientOf(job).ask('DELETE', `${JOBS}/${job.id}`);
       if (isAnswer(answer) && (answer.json.code === 'job_running' || answer.status === 403)) {
