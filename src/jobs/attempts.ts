@@ -22,6 +22,7 @@ import { type JobAttemptRecord, jobAttempts, slotText } from '#storage/records/j
 import type { Transaction } from '#storage/transaction.ts';
 import { AttemptLine, type WaitingAttempt } from './attempt-line.ts';
 import { type JobStates, jobIdOf, type StoredJob } from './job-states.ts';
+import type { Reports } from './reports.ts';
 import {
   type ConversationTarget,
   isConversation,
@@ -35,7 +36,9 @@ import {
 export interface AttemptParts {
   readonly copies: NotebookCopies;
   readonly executions: Executions;
-  readonly sessions: Pick<NotebookSessions, 'whenAwake'>;
+  readonly sessions: Pick<NotebookSessions, 'whenAwake' | 'room'>;
+  /** Rejects with `quota_exceeded` when the files of a workspace take more space than they may. */
+  readonly admitFiles: (workspaceId: WorkspaceId) => Promise<void>;
   /** Prompts a conversation in the name of the caller. */
   readonly prompt: (
     caller: ReturnType<Targets['owner']>,
@@ -78,6 +81,8 @@ interface Made {
 interface End {
   readonly status: TerminalStatus | 'skipped';
   readonly failure: JobReason | null;
+  /** Whether the occurrence is not attempted again, because the job may not work any more. */
+  readonly isFinal?: boolean;
 }
 
 const FIRST_PAUSE_MS = 30_000;
@@ -91,6 +96,9 @@ const RETRYABLE: ReadonlySet<string> = new Set([
   'quota_exceeded',
 ]);
 
+/** Refusals of limits of sessions and runs. An attempt waits until there is room. */
+const LIMITS: ReadonlySet<string> = new Set(['at_capacity', 'quota_exceeded']);
+
 const LOST: JobReason = {
   code: 'server_stopped',
   message: 'The server ended while the occurrence was in progress.',
@@ -103,22 +111,29 @@ const SUPERSEDED: JobReason = {
   code: 'superseded',
   message: 'The next instant of the job has come, and the job cancels the occurrence before it.',
 };
-const NEVER = new AbortController().signal;
 
 export class Attempts implements Disposable {
   readonly #context: RunPlaneContext;
   readonly #states: JobStates;
   readonly #targets: Targets;
+  readonly #reports: Pick<Reports, 'keep'>;
   readonly #parts: AttemptParts;
   readonly #line = new AttemptLine();
   /** The attempts of this process by their keys. */
   readonly #own = new Map<string, OwnAttempt>();
   readonly #byRun = new Map<string, OwnAttempt>();
 
-  constructor(context: RunPlaneContext, states: JobStates, targets: Targets, parts: AttemptParts) {
+  constructor(
+    context: RunPlaneContext,
+    states: JobStates,
+    targets: Targets,
+    reports: Pick<Reports, 'keep'>,
+    parts: AttemptParts,
+  ) {
     this.#context = context;
     this.#states = states;
     this.#targets = targets;
+    this.#reports = reports;
     this.#parts = parts;
     // In the turn in which the run ends, so that its end and that of the occurrence are one commit.
     context.runs.actors.on(({ id }, { status, error }) => {
@@ -133,7 +148,7 @@ export class Attempts implements Disposable {
     if (occurrence == null) return;
     const slot = slotText(slotOf(job.workspaceId, stored.record.homeId));
     const attempt = { job, occurrenceId: occurrence.id, number: occurrence.attempt, slot };
-    this.#context.store.write((tx) => this.#put(tx, attempt, { copyId: null, environmentId: null }));
+    this.#context.store.write((tx) => this.#put(tx, attempt, NOTHING_MADE));
     if (attempt.number > 1)
       this.#states.changeOccurrence(job, attempt.occurrenceId, { status: 'due', attempts: attempt.number });
     faultPoint('job.fired');
@@ -169,9 +184,19 @@ export class Attempts implements Disposable {
       isOver: false,
       ended: () => undefined,
     };
-    own.waiting = { dueMs, carryOut: () => this.#carryOut(own) };
     this.#own.set(keyOf(own), own);
-    this.#line.add(own.waiting);
+    this.#wait(own, dueMs);
+  }
+
+  #wait(attempt: OwnAttempt, dueMs: number): void {
+    const { workspaceId, id } = attempt.job;
+    const record = this.#states.find(workspaceId, id)?.record;
+    attempt.waiting = {
+      dueMs,
+      holder: `${workspaceId}/${record?.ownerId}`,
+      carryOut: () => this.#carryOut(attempt, dueMs),
+    };
+    this.#line.add(attempt.waiting);
   }
 
   /** Ends the attempts of dead processes whose jobs have their home here, and removes their copies. */
@@ -206,7 +231,7 @@ export class Attempts implements Disposable {
     const own = { ...attempt, waiting: undefined, runId: undefined, isOver: false, ended: () => undefined };
     this.#own.set(keyOf(own), own);
     if (isPresent) this.#endLost(own, occurrence.runId);
-    unawaited(this.#remove(own), 'attempts: a copy of an ended process');
+    unawaited(this.#finish(own), 'attempts: a copy of an ended process');
   }
 
   /** Ends an attempt that a dead process has begun, unless its end is stored. */
@@ -219,17 +244,43 @@ export class Attempts implements Disposable {
     this.#decideEnd(attempt, { status: 'failed', failure: LOST });
   }
 
-  /** Carries an attempt out. Resolves once everything that it has made is removed, so that another attempt can have its place. */
-  async #carryOut(attempt: OwnAttempt): Promise<void> {
+  /**
+   * Carries an attempt out. Resolves once everything that it has made is removed, so that another attempt can have its place: with
+   * false when there was no room, and the attempt waits again.
+   */
+  async #carryOut(attempt: OwnAttempt, dueMs: number): Promise<boolean> {
     attempt.waiting = undefined;
-    if (this.#parts.isEnding()) return; // the next process finds the attempt
+    if (this.#parts.isEnding()) return true; // the next process finds the attempt
     const ended = new Promise<void>((resolve) => {
       attempt.ended = resolve;
     });
     const end = await this.#run(attempt).catch((error: unknown) => this.#endOf(attempt, error));
+    if (end === 'no room') return !(await this.#waitAgain(attempt, dueMs));
     if (end !== null) this.#decideEnd(attempt, end);
     else await ended;
+    await this.#finish(attempt);
+    return true;
+  }
+
+  /** Keeps the report of an attempt that is over, and removes everything that the attempt has made. */
+  async #finish(attempt: Attempt): Promise<void> {
+    const { job, slot, occurrenceId, number } = attempt;
+    const copyId = this.#context.store.get(jobAttempts, SYSTEM, slot, occurrenceId, String(number))?.copyId;
+    if (copyId != null && !this.#parts.isEnding())
+      await this.#reports.keep(job, occurrenceId, number, copyId);
     await this.#remove(attempt);
+  }
+
+  /** Removes the copy of an attempt that found no room, and puts the attempt back into the line. Returns false when it is over. */
+  async #waitAgain(attempt: OwnAttempt, dueMs: number): Promise<boolean> {
+    await this.#remove(attempt, (tx) => this.#put(tx, attempt, NOTHING_MADE));
+    if (attempt.isOver) {
+      await this.#remove(attempt);
+      return false;
+    }
+    this.#own.set(keyOf(attempt), attempt);
+    this.#wait(attempt, dueMs);
+    return true;
   }
 
   /** Begins the run of an attempt. Resolves with the end of an attempt that has no run, or with null. */
@@ -243,7 +294,7 @@ export class Attempts implements Disposable {
     const refusal = this.#targets.refusal(workspaceId, stored);
     if (refusal !== undefined) {
       this.#states.tell(job, { type: 'pause', reason: refusal });
-      return { status: attempt.number === 1 ? 'skipped' : 'failed', failure: refusal };
+      return { ...this.#skippedOrFailed(attempt, refusal), isFinal: true };
     }
     if (isConversation(target)) return this.#promptConversation(attempt, stored, target);
     return isOpenSession(target)
@@ -259,7 +310,7 @@ export class Attempts implements Disposable {
     const { workspaceId } = attempt.job;
     const caller = this.#targets.owner(workspaceId, stored.record);
     const request = { prompt, ...limitsOf(attempt, stored) };
-    const { runId } = await this.#parts.prompt(caller, agentSessionId, request);
+    const { runId } = await inRoom(() => this.#parts.prompt(caller, agentSessionId, request));
     return this.#begun(attempt, runId);
   }
 
@@ -271,7 +322,8 @@ export class Attempts implements Disposable {
     const { workspaceId } = attempt.job;
     const obstacle = this.#targets.obstacle(workspaceId, stored);
     if (obstacle !== undefined) return this.#skippedOrFailed(attempt, obstacle);
-    await this.#parts.sessions.whenAwake(workspaceId, target.notebookId, () => NEVER);
+    const { signal } = new AbortController(); // nobody leaves, and the start of a kernel has a deadline of its own
+    await inRoom(() => this.#parts.sessions.whenAwake(workspaceId, target.notebookId, () => signal));
     return this.#submit(attempt, stored, target, target.notebookId);
   }
 
@@ -296,12 +348,16 @@ export class Attempts implements Disposable {
         this.#put(tx, attempt, made);
       },
     };
+    const { admitFiles, sessions } = this.#parts;
+    await admitFiles(workspaceId);
+    inRoomNow(() => sessions.room.admitAfterPeople(workspaceId, ownerId));
     const copyId = await copies.make(copy);
     if (attempt.isOver) return SKIPPED;
-    await copies.open(copy, copyId, (environmentId) => {
+    const note = (environmentId: string) => {
       made.environmentId = environmentId;
       this.#context.store.write((tx) => this.#put(tx, attempt, made));
-    });
+    };
+    await inRoom(() => copies.open(copy, copyId, note));
     const failure = attempt.isOver ? null : await copies.ready(workspaceId, copyId);
     if (failure !== null) return { status: 'failed', failure };
     return this.#submit(attempt, stored, target, copyId);
@@ -322,8 +378,9 @@ export class Attempts implements Disposable {
       ...limitsOf(attempt, stored),
     };
     const userId = stored.record.ownerId as UserId;
-    const submitted = this.#parts.executions.submit({ workspaceId, userId }, sessionId, request);
-    const { runId } = submitted instanceof Promise ? await submitted : submitted;
+    const { executions } = this.#parts;
+    const submitted = inRoomNow(() => executions.submit({ workspaceId, userId }, sessionId, request));
+    const { runId } = submitted instanceof Promise ? await inRoom(() => submitted) : submitted;
     return this.#begun(attempt, runId);
   }
 
@@ -337,7 +394,12 @@ export class Attempts implements Disposable {
     attempt.runId = runId;
     this.#byRun.set(runId, attempt);
     this.#states.tell(job, { type: 'begun', runId });
-    this.#states.changeOccurrence(job, occurrenceId, { status: 'running', runId, startedAt: timestamp() });
+    this.#states.changeOccurrence(job, occurrenceId, {
+      status: 'running',
+      runId,
+      startedAt: timestamp(),
+      reason: null,
+    });
     faultPoint('job.running');
     // A run may have ended before its caller was told of it.
     const status = this.#context.runs.reader.endOf(job.workspaceId, runId);
@@ -369,9 +431,9 @@ export class Attempts implements Disposable {
     const isSuperseded =
       this.#states.actors.restore(job)?.snapshot.matches({ active: 'cancelling' }) === true &&
       end.status !== 'completed';
-    const { status, failure } = isSuperseded ? ({ status: 'cancelled', failure: null } as const) : end;
+    const { status, failure }: End = isSuperseded ? { status: 'cancelled', failure: null } : end;
     const retryAtMs =
-      stored !== undefined && mayRetry(stored, status, failure, number)
+      stored !== undefined && end.isFinal !== true && mayRetry(stored, status, failure, number)
         ? nowMs + FIRST_PAUSE_MS * 2 ** (number - 1)
         : null;
     const reason = isSuperseded ? SUPERSEDED : failure;
@@ -391,14 +453,17 @@ export class Attempts implements Disposable {
     this.begin(job, stored);
   }
 
-  /** Removes the copy of an attempt, and then the attempt itself. */
-  async #remove({ job, occurrenceId, number, slot }: Attempt): Promise<void> {
+  /** Removes the copy of an attempt, and then the attempt itself, or does `instead` in the commit of the removal. */
+  async #remove(
+    { job, occurrenceId, number, slot }: Attempt,
+    instead?: (tx: Transaction) => void,
+  ): Promise<void> {
     const { store } = this.#context;
     const key = [slot, occurrenceId, String(number)] as const;
     const record = store.get(jobAttempts, SYSTEM, ...key);
     if (record === undefined) return;
     const { copyId, environmentId } = record;
-    const forget = (tx: Transaction) => tx.remove(jobAttempts, SYSTEM, ...key);
+    const forget = instead ?? ((tx: Transaction) => tx.remove(jobAttempts, SYSTEM, ...key));
     const by = this.#states.find(job.workspaceId, job.id)?.record.ownerId ?? '';
     try {
       if (copyId === null) store.write(forget);
@@ -420,7 +485,14 @@ export class Attempts implements Disposable {
     tx.put(jobAttempts, record, SYSTEM, slot, occurrenceId, String(number));
   }
 
-  #endOf(attempt: Attempt, error: unknown): End {
+  #endOf(attempt: OwnAttempt, error: unknown): End | 'no room' {
+    if (error instanceof NoRoom) {
+      if (this.#parts.isEnding()) return { status: 'failed', failure: LOST };
+      const { code, message } = error.refusal;
+      if (!attempt.isOver)
+        this.#states.changeOccurrence(attempt.job, attempt.occurrenceId, { reason: { code, message } });
+      return 'no room';
+    }
     if (error instanceof AppError) {
       const target = this.#states.find(attempt.job.workspaceId, attempt.job.id)?.definition.target;
       const obstacle = target && obstacleOf(target, error.code);
@@ -441,6 +513,40 @@ export class Attempts implements Disposable {
     this.#line[Symbol.dispose]();
   }
 }
+
+/** The refusal of a limit. The attempt waits for room. */
+class NoRoom extends Error {
+  readonly refusal: AppError;
+
+  constructor(refusal: AppError) {
+    super(refusal.message);
+    this.refusal = refusal;
+  }
+}
+
+/** Rejects with `NoRoom` when a limit refuses the work. */
+async function inRoom<T>(work: () => T): Promise<Awaited<T>> {
+  try {
+    return await work();
+  } catch (error) {
+    throw unlessNoRoom(error);
+  }
+}
+
+/** Throws `NoRoom` when a limit refuses the work. */
+function inRoomNow<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw unlessNoRoom(error);
+  }
+}
+
+function unlessNoRoom(error: unknown): unknown {
+  return error instanceof AppError && LIMITS.has(error.code) ? new NoRoom(error) : error;
+}
+
+const NOTHING_MADE: Made = { copyId: null, environmentId: null };
 
 /** The end of an attempt that was superseded. Its end is already decided. */
 const SKIPPED: End = { status: 'skipped', failure: null };

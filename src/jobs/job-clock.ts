@@ -19,6 +19,11 @@ const MAX_WAIT_MS = 60_000;
 const MAX_TURN_MS = 4;
 /** How many places of a slot are read in one turn. */
 const MAX_READ = 100;
+/** The first pause of a job that could not be attended to. Each further pause is twice as long, up to the longest. */
+const FIRST_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 300_000;
+/** The most kinds of failures that are remembered, so that each is logged once. */
+const MAX_KINDS = 100;
 
 interface ClockContext {
   readonly store: PlaneContext['store'];
@@ -37,14 +42,22 @@ export interface JobClockParts {
   readonly isEnding: () => boolean;
 }
 
+interface Failure {
+  readonly pauseMs: number;
+  /** When the job is tried again, in milliseconds since 1970. */
+  readonly untilMs: number;
+}
+
 export class JobClock implements Disposable {
   readonly #context: ClockContext;
   readonly #states: TimedJobs;
   readonly #parts: JobClockParts;
   /** For each slot with a job that needs attention: when the first one does, in milliseconds since 1970. */
   readonly #next = new Map<number, number>();
-  /** Places of jobs that could not be attended. Each is logged once, and is left until the next start. */
-  readonly #failed = new Set<string>();
+  /** The places of jobs that could not be attended to. Each is tried again after a pause, until the job leaves its place. */
+  readonly #failed = new Map<string, Failure>();
+  /** The kinds of failures that were logged. */
+  readonly #logged = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
   #isClosed = false;
@@ -53,22 +66,20 @@ export class JobClock implements Disposable {
     this.#context = context;
     this.#states = states;
     this.#parts = parts;
-    states.onPlace((slot, ms) => this.#note(slot, ms));
-  }
-
-  /** How many timers the jobs of this worker have: at most one. */
-  get timerCount(): number {
-    return this.#timer === undefined ? 0 : 1;
+    states.onPlace(({ slot, ms, left }) => {
+      if (left !== null) this.#failed.delete(left);
+      if (ms !== null) this.#note(slot, ms);
+    });
   }
 
   /**
    * Returns how long the earliest job that needs attention has waited for it, in milliseconds; 0 when no job waits. A job that
-   * could not be attended to waits until the next start.
+   * could not be attended to waits, too.
    */
   overdueMs(nowMs: number): number {
     let firstMs = nowMs;
     for (const ms of this.#next.values()) if (ms < firstMs) firstMs = ms;
-    for (const place of this.#failed) {
+    for (const place of this.#failed.keys()) {
       const { workspaceId, jobId } = jobAt(place);
       if (this.#states.placeOf(workspaceId, jobId) === place) firstMs = Math.min(firstMs, timeOfText(place));
     }
@@ -78,17 +89,21 @@ export class JobClock implements Disposable {
   /** Looks for the first job of each slot, also for jobs that are overdue. Call it when slots have come to this worker. */
   look(): void {
     this.#context.store.refreshShared();
+    this.#failed.clear();
     for (let slot = 0; slot < SLOTS; slot++) this.#lookAt(slot);
   }
 
   #lookAt(slot: number): void {
     const { store } = this.#context;
     const limit = this.#failed.size + 1;
-    for (const { id: place } of [...store.list(jobPlaces, SYSTEM, [slotText(slot)], { limit })])
-      if (!this.#failed.has(place)) {
+    for (const { id: place } of [...store.list(jobPlaces, SYSTEM, [slotText(slot)], { limit })]) {
+      const failure = this.#failed.get(place);
+      if (failure !== undefined) this.#note(slot, failure.untilMs);
+      else {
         if (this.#isHere(place)) this.#note(slot, timeOfText(place));
         return;
       }
+    }
   }
 
   #isHere(place: string): boolean {
@@ -139,11 +154,12 @@ export class JobClock implements Disposable {
 
   /** Attends to the jobs of a slot that are due. Returns whether none was left for a later turn. */
   #attendTo(slot: number, nowMs: number, endMs: number): boolean {
-    const { store, log } = this.#context;
-    const due = { until: jobPlacesUntil(nowMs), limit: MAX_READ };
+    const { store } = this.#context;
+    // The failed ones may all be in front of the others.
+    const due = { until: jobPlacesUntil(nowMs), limit: MAX_READ + this.#failed.size };
     const places = [...store.list(jobPlaces, SYSTEM, [slotText(slot)], due)];
     for (const { id: place } of places) {
-      if (this.#failed.has(place)) continue;
+      if ((this.#failed.get(place)?.untilMs ?? 0) > nowMs) continue;
       if (!this.#isHere(place)) return true;
       const { workspaceId, jobId } = jobAt(place);
       const present = this.#states.placeOf(workspaceId, jobId);
@@ -155,12 +171,24 @@ export class JobClock implements Disposable {
       try {
         this.#parts.attend(jobIdOf(workspaceId, jobId), nowMs);
       } catch (error) {
-        this.#failed.add(place);
-        log.error({ err: error, jobId }, 'a job could not be fired');
+        this.#fail(place, jobId, error, nowMs);
       }
       if (performance.now() >= endMs) return false;
     }
-    return places.length < MAX_READ;
+    return places.length < due.limit;
+  }
+
+  #fail(place: string, jobId: string, error: unknown, nowMs: number): void {
+    const { pauseMs: before = FIRST_PAUSE_MS / 2 } = this.#failed.get(place) ?? {};
+    const pauseMs = Math.min(2 * before, MAX_PAUSE_MS);
+    this.#failed.set(place, { pauseMs, untilMs: nowMs + pauseMs });
+    const kind = kindOf(error);
+    if (this.#logged.has(kind) || this.#logged.size >= MAX_KINDS) return;
+    this.#logged.add(kind);
+    this.#context.log.error(
+      { err: error, jobId },
+      'a job could not be fired; it is tried again, and further failures of this kind are not logged',
+    );
   }
 
   [Symbol.dispose](): void {
@@ -168,4 +196,11 @@ export class JobClock implements Disposable {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
+}
+
+/** Returns a text that failures of one kind have in common: the name of the error, and the place in the code that has thrown it. */
+function kindOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const [, place = ''] = /^\s+at (.*)$/m.exec(error.stack ?? '') ?? [];
+  return `${error.name} ${place}`;
 }

@@ -5,7 +5,7 @@
 
 import { attentionMs, type JobContext, type JobEvent, type JobReason, jobMachine } from '#machines/job.ts';
 import { notFound } from '#src/base/errors/errors.ts';
-import type { JobId, OccurrenceId, WorkspaceId } from '#src/base/ids.ts';
+import { isIdOf, type JobId, type OccurrenceId, type WorkspaceId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { NewJob, Occurrence } from '#src/contract/wire/job.ts';
 import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
@@ -48,6 +48,16 @@ export type OccurrenceListener = (tx: Transaction, job: ActorId, occurrence: Occ
 /** Called in the turn in which a job is paused. `reason` is null when a person has paused the job. See `OccurrenceListener`. */
 export type PauseListener = (tx: Transaction, job: ActorId, reason: JobReason | null) => void;
 
+/** A job has moved in the index by time. */
+export interface MovedPlace {
+  readonly slot: number;
+  /** When the job needs attention, in milliseconds since 1970; null when it needs none. */
+  readonly ms: number | null;
+  /** The place that the job has left; null when it had none. */
+  readonly left: string | null;
+}
+type PlaceListener = (moved: MovedPlace) => void;
+
 /** The most occurrences that a job keeps. A new one replaces the oldest. */
 const MAX_OCCURRENCES = 1000;
 
@@ -67,7 +77,7 @@ export class JobStates {
   readonly #context: Pick<PlaneContext, 'store' | 'metrics'>;
   readonly #occurrenceListeners: OccurrenceListener[] = [];
   readonly #pauseListeners: PauseListener[] = [];
-  #onPlace: (slot: number, ms: number) => void = () => undefined;
+  #onPlace: PlaceListener = () => undefined;
 
   constructor(context: Pick<PlaneContext, 'store' | 'runtime' | 'metrics' | 'cluster'>) {
     this.#context = context;
@@ -79,7 +89,7 @@ export class JobStates {
       hasNewIds: true,
       homeOf: ({ homeId }) => homeId,
       shown: ({ homeId, occurrence, nextMs, failures, isPaused, reason }) => ({
-        links: [{ kind: 'notebook-session', id: homeId }],
+        links: [{ kind: isIdOf('conversation', homeId) ? 'agent-session' : 'notebook-session', id: homeId }],
         context: {
           nextMs,
           isPaused,
@@ -91,8 +101,8 @@ export class JobStates {
     });
   }
 
-  /** Sets the listener for places: the slot of a job, and when the job needs attention, in milliseconds since 1970. */
-  onPlace(listener: (slot: number, ms: number) => void): void {
+  /** Sets the listener for places. */
+  onPlace(listener: PlaceListener): void {
     this.#onPlace = listener;
   }
 
@@ -172,7 +182,7 @@ export class JobStates {
     if (place === book.place) return;
     if (book.place !== null) tx.remove(jobPlaces, SYSTEM, slotText(slot), book.place);
     if (place !== null) tx.mark(jobPlaces, SYSTEM, slotText(slot), place);
-    if (ms !== null) this.#onPlace(slot, ms);
+    this.#onPlace({ slot, ms, left: book.place });
   }
 
   /** Returns the present place of a job in the index; null when it has none. */
@@ -211,6 +221,12 @@ export class JobStates {
       ...(met && { metMs: Date.parse(met.lastDueAt ?? met.dueAt) }),
     };
     tx.put(jobBooks, kept, workspaceId, id);
+  }
+
+  /** Returns a stored occurrence; undefined when it is no longer stored. */
+  occurrence({ workspaceId, id }: ActorId, occurrenceId: OccurrenceId): Occurrence | undefined {
+    const bytes = this.#context.store.get(occurrenceRecords, workspaceId, id, occurrenceId);
+    return bytes && occurrenceIn(bytes);
   }
 
   /** Changes members of an occurrence. Does nothing when it is no longer stored. */
@@ -264,9 +280,13 @@ export class JobStates {
   erase(tx: Transaction, job: ActorId, homeId: string): void {
     const { workspaceId, id } = job;
     const book = tx.get(jobBooks, workspaceId, id);
-    const slot = slotText(slotOf(workspaceId, homeId));
-    if (book?.place != null) tx.remove(jobPlaces, SYSTEM, slot, book.place);
-    if (book?.condition !== undefined) tx.remove(jobConditions, SYSTEM, slot, jobText(workspaceId, id));
+    const slot = slotOf(workspaceId, homeId);
+    if (book?.place != null) {
+      tx.remove(jobPlaces, SYSTEM, slotText(slot), book.place);
+      this.#onPlace({ slot, ms: null, left: book.place });
+    }
+    if (book?.condition !== undefined)
+      tx.remove(jobConditions, SYSTEM, slotText(slot), jobText(workspaceId, id));
     this.tally.note(job, homeId, undefined);
     tx.remove(jobBooks, workspaceId, id);
     tx.remove(jobRecords, workspaceId, id);

@@ -3,11 +3,11 @@
 import { type JobEvent, jobStatus } from '#machines/job.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
-import { refuseOverQuota } from '#src/base/errors/quota.ts';
+import { type NamedLimit, refuseOverQuota } from '#src/base/errors/quota.ts';
 import { isIdOf, type JobId, type WorkspaceId } from '#src/base/ids.ts';
 import { shownMetadata } from '#src/base/metadata-filter.ts';
 import { isSameInstant, timestamp, timestampAfter } from '#src/base/time/clock.ts';
-import type { Job, JobChange, JobTarget, NewJob, Occurrence } from '#src/contract/wire/job.ts';
+import type { Job, JobChange, NewJob, Occurrence } from '#src/contract/wire/job.ts';
 import type { JobFilters } from '#src/contract/wire/lists.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';
@@ -16,6 +16,7 @@ import type { Listing } from '#storage/lists/page-builder.ts';
 import { slicedListing } from '#storage/lists/sliced-listing.ts';
 import { workspaceExists } from '#storage/records/identity.ts';
 import { type JobRecord, jobCounts, jobRecords, occurrenceRecords } from '#storage/records/jobs.ts';
+import type { LimitOf } from '#storage/records/workspace-limits.ts';
 import type { Firing } from './firing.ts';
 import {
   type Definition,
@@ -29,8 +30,8 @@ import {
 import { checkTimetable, instantAfter, instantsAfter, type Timetable } from './schedule.ts';
 import { homeOf, isConversation, isOpenSession, type Targets } from './targets.ts';
 
-/** The most jobs of a workspace. */
-const MAX_JOBS = 10_000;
+/** The limit of the jobs of a workspace. */
+const JOB_LIMIT: NamedLimit = { name: 'jobs', what: 'jobs' };
 /** How many instants a job shows. */
 const SHOWN_INSTANTS = 5;
 /** The most occurrences that one commit of a deletion removes. */
@@ -45,12 +46,21 @@ export class Jobs {
   readonly #states: JobStates;
   readonly #firing: Firing;
   readonly #targets: Targets;
+  readonly #maxJobs: LimitOf;
 
-  constructor(context: RunPlaneContext, states: JobStates, firing: Firing, targets: Targets) {
+  /** `maxJobs` returns the most jobs of a workspace; 0 means no limit. */
+  constructor(
+    context: RunPlaneContext,
+    states: JobStates,
+    firing: Firing,
+    targets: Targets,
+    maxJobs: LimitOf,
+  ) {
     this.#context = context;
     this.#states = states;
     this.#firing = firing;
     this.#targets = targets;
+    this.#maxJobs = maxJobs;
     context.removals.define(JOB, (workspaceId, jobId) => this.#removeSome(workspaceId, jobId));
   }
 
@@ -64,9 +74,9 @@ export class Jobs {
     const homeId = homeOf(asked.target);
     if (!workspaceExists(store, workspaceId)) throw notFound();
     this.#targets.check(caller, asked.target);
-    checkArguments(asked.target, asked.arguments);
+    checkOwnSession(asked);
     const count = store.get(jobCounts, workspaceId) ?? 0;
-    refuseOverQuota({ what: 'jobs' }, MAX_JOBS, () => count);
+    refuseOverQuota(JOB_LIMIT, this.#maxJobs(workspaceId), () => count);
     const id = newListedId<JobId>(store, 'job', [{ kind: jobRecords, partition: workspaceId }]);
     const now = timestamp();
     const definition = definitionOf(asked);
@@ -170,7 +180,7 @@ export class Jobs {
       },
       definition: { ...definition, ...members },
     };
-    checkArguments(definition.target, members.arguments);
+    checkOwnSession({ ...members, target: definition.target });
     const job = { workspaceId, id: jobId };
     const timetable = timetableOf(changed);
     const isNewSchedule = members.schedule !== undefined || members.timeZone !== undefined;
@@ -305,17 +315,21 @@ function definitionOf({ target, schedule, paused: _, metadata, ...given }: NewJo
     catchUp: given.catchUp ?? 'last',
     retries: given.retries ?? 2,
     retryOn: given.retryOn ?? 'server',
+    outputs: given.outputs ?? [],
     ...shownMetadata(metadata),
   };
 }
 
-/** Throws `invalid_request` for arguments that nothing can read, because the job opens no session. */
-function checkArguments(target: JobTarget, words: NewJob['arguments'] = []): void {
-  if (words.length === 0 || (!isConversation(target) && !isOpenSession(target))) return;
-  const detail = 'Arguments are for a notebook on a session of its own. This job does not open a session.';
-  throw new AppError('invalid_request', detail, {
-    errors: [{ path: '/arguments', message: 'must be empty for this target' }],
-  });
+/** Throws `invalid_request` for members that only a notebook on a session of its own can have. */
+function checkOwnSession({ target, ...members }: Pick<NewJob, 'target' | 'arguments' | 'outputs'>): void {
+  if (!isConversation(target) && !isOpenSession(target)) return;
+  for (const name of ['arguments', 'outputs'] as const)
+    if ((members[name]?.length ?? 0) > 0)
+      throw new AppError(
+        'invalid_request',
+        `Only a job that runs a notebook on a session of its own can have ${name}.`,
+        { errors: [{ path: `/${name}`, message: 'must be empty for this target' }] },
+      );
 }
 
 function encoded(definition: Definition): Uint8Array {

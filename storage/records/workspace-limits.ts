@@ -18,6 +18,7 @@ export const LIMIT_NAMES = [
   'streams',
   'filesMb',
   'files',
+  'jobs',
   'sessionsPerUser',
   'runsPerUser',
 ] as const;
@@ -32,6 +33,7 @@ export const NO_LIMITS: Limits = {
   streams: 0,
   filesMb: 0,
   files: 0,
+  jobs: 0,
   sessionsPerUser: 0,
   runsPerUser: 0,
 };

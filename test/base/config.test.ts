@@ -89,6 +89,7 @@ test('with nothing set, every setting has its default', (t) => {
     userMaxSessions: 0,
     userMaxRuns: 0,
     workspaceFilesMb: 0,
+    workspaceMaxJobs: 10_000,
     workspaceMaxFiles: 0,
     maxConnections: 0,
     warmUp: true,

@@ -210,6 +210,7 @@ async function everyMinute(
     catchUp,
     retries: 2,
     retryOn: 'server',
+    outputs: [],
   };
   const createdAt = new Date(CREATED).toISOString();
   const nextMs = CREATED + minutes * MINUTE_MS;

@@ -56,6 +56,12 @@ export const SESSION_SETTINGS = {
     default: '0',
     description: 'Most runs in progress in one workspace; 0 means no limit.',
   }),
+  workspaceMaxJobs: setting({
+    env: 'TROUPE_WORKSPACE_MAX_JOBS',
+    kind: integer(0, 1_000_000),
+    default: '10000',
+    description: 'Most jobs of one workspace; 0 means no limit.',
+  }),
   workspaceMaxSubscribers: setting({
     env: 'TROUPE_WORKSPACE_MAX_SUBSCRIBERS',
     kind: integer(0, 1_000_000),

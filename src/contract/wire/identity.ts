@@ -52,6 +52,7 @@ const limitOf = {
   streams: 'Open event streams.',
   filesMb: 'Disk space of the files, in MiB.',
   files: 'Files and folders.',
+  jobs: 'Jobs.',
   sessionsPerUser: 'Live notebook sessions that one member has opened.',
   runsPerUser: 'Runs in progress that one member has submitted.',
 } as const;

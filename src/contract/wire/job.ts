@@ -158,6 +158,12 @@ const members = {
       'Which ends are attempted again. `server`, the default: ends that are not the fault of the notebook. `all`: each failure, also ' +
       'one of a cell.',
   }),
+  outputs: Type.Array(Type.Literal('html'), {
+    maxItems: 1,
+    description:
+      'What is kept of each run besides its outputs. `html`: the notebook as a static page, which the occurrence names as its ' +
+      '`report`. For notebooks on a session of their own.',
+  }),
 };
 
 const optionalMembers = {
@@ -169,6 +175,7 @@ const optionalMembers = {
   catchUp: Type.Optional(members.catchUp),
   retries: Type.Optional(members.retries),
   retryOn: Type.Optional(members.retryOn),
+  outputs: Type.Optional(members.outputs),
   metadata: Type.Optional(MetadataSchema),
   paused: Type.Optional(Type.Boolean({ description: 'Whether the job fires only when a person fires it.' })),
 };
@@ -257,6 +264,25 @@ export const OccurrenceSchema = Type.Object(
     firedBy: Type.Optional(Type.String({ description: 'The user who has fired the job.' })),
     startedAt: nullable({ ...Timestamp, description: 'When the run of the first attempt began.' }),
     finishedAt: nullable(Timestamp),
+    report: Type.Optional(
+      Type.Object(
+        {
+          url: nullable(
+            Type.String({
+              description:
+                'The path of the report, which is an asset of the run. Null: there is none, because of `reason`.',
+            }),
+          ),
+          reason: nullable(JobReasonSchema),
+        },
+        {
+          $id: 'JobReport',
+          ...closed,
+          description:
+            'Present once the report of a job with `outputs` was made, soon after the end of the run.',
+        },
+      ),
+    ),
   },
   { $id: 'JobOccurrence', ...closed },
 );
@@ -298,6 +324,7 @@ export const JobSchema = Type.Object(
         catchUp: 'last',
         retries: 2,
         retryOn: 'server',
+        outputs: [],
         paused: false,
         status: 'waiting',
         reason: null,

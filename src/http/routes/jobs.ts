@@ -7,6 +7,11 @@ import { defineRoute, type RequestHome, type Route } from '../route.ts';
 
 const tags = ['Jobs'];
 
+/** Returns the path of the report of a run, which is an asset of the run. */
+export function reportPath(runId: string, assetId: string): string {
+  return pathOf('getRunAsset', { runId, assetId });
+}
+
 interface JobRequest {
   readonly principal: Principal;
   readonly params: { readonly jobId: string };

@@ -75,8 +75,8 @@ export class NotebookCopies {
   }
 
   /**
-   * Opens a session on a copy, in an environment of its own, which `note` gets in the same commit. Rejects with `at_capacity` and
-   * `quota_exceeded`.
+   * Opens a session on a copy, in an environment of its own, which `note` gets in the same commit. People come first: rejects with
+   * `at_capacity` and `quota_exceeded` also when a limit has just refused a person.
    */
   async open(
     { workspaceId, by, arguments: words, metadata }: NewCopy,
@@ -88,6 +88,7 @@ export class NotebookCopies {
     await new Promise<void>((resolve, reject) => {
       store.decide(() => {
         try {
+          sessions.room.admitAfterPeople(workspaceId, by.userId);
           const { environmentId } = environments.create(workspaceId);
           try {
             sessions.open(workspaceId, {

@@ -8,7 +8,6 @@ import {
   type Opener,
 } from '#machines/notebook-session.ts';
 import { AppError, notFound } from '#src/base/errors/errors.ts';
-import { countOf, type NamedLimit, refuseOverQuota } from '#src/base/errors/quota.ts';
 import { type EnvironmentId, type NotebookId, sessionIdOf, type WorkspaceId } from '#src/base/ids.ts';
 import { happensWithin } from '#src/base/time/happens-within.ts';
 import type { CellOutput } from '#src/confined/processes/kernel/messages.ts';
@@ -27,6 +26,7 @@ import type { NotebookContext } from './notebook-context.ts';
 import type { NotebookSessionActors, SessionActors } from './notebook-session-actors.ts';
 import { notebookStatusOf, type RecordParts, sessionRecord } from './notebook-session-record.ts';
 import { SessionJson } from './session-json.ts';
+import { SessionRoom } from './session-room.ts';
 
 export interface OpenRequest {
   readonly notebookId: NotebookId;
@@ -51,19 +51,14 @@ export interface SessionInUse {
 /** How long a request waits for the kernel of a session that it has woken. Packages that are missing may take longer. */
 const MAX_WAKING_MS = 30_000;
 
-const SESSION_LIMIT: NamedLimit = { name: 'sessions', what: 'live notebook sessions' };
-const USER_SESSION_LIMIT: NamedLimit = {
-  name: 'sessionsPerUser',
-  what: 'live notebook sessions',
-  of: 'user',
-};
-
 export class NotebookSessions {
   readonly #context: NotebookContext;
   readonly #actors: NotebookSessionActors;
   readonly #plane: SessionPlane<LiveNotebook>;
   readonly #kernelFacts: () => RecordParts['kernelFacts'];
   readonly #json = new SessionJson();
+  /** The room for sessions with a kernel. */
+  readonly room: SessionRoom;
 
   /** `kernelFacts` returns the facts about every kernel in the session record: versions and limits. */
   constructor(
@@ -75,6 +70,15 @@ export class NotebookSessions {
     this.#actors = actors;
     this.#plane = plane;
     this.#kernelFacts = kernelFacts;
+    const { config, limits } = context;
+    const limitOf = limits.of.bind(limits);
+    this.room = new SessionRoom(
+      { maxSessions: config.maxSessions, limitOf },
+      {
+        residentsOfAll: () => actors.residentsOfAll(),
+        openerOf: (session) => actors.peek(session)?.snapshot.context.openedBy?.userId,
+      },
+    );
   }
 
   /**
@@ -95,7 +99,7 @@ export class NotebookSessions {
     environments.check(environment, attach);
     if (actors.peek(session) === undefined) actors.spawn(session, { workspaceId, notebookId });
     actors.check(session, open);
-    this.#admit(workspaceId, how.by.userId);
+    this.room.admit(workspaceId, how.by.userId);
     environments.ask(environment, attach);
     const openedBefore = actors.peek(session)?.snapshot.context.openedAt ?? null;
     actors.ask(session, open);
@@ -194,7 +198,7 @@ export class NotebookSessions {
     const used = { session, isClosed, mode, live, environmentId };
     if (isClosed) return used;
     if (wakes && (!peek.live || peek.snapshot.can({ type: 'wake' })))
-      this.#admit(workspaceId, peek.snapshot.context.openedBy?.userId);
+      this.room.admit(workspaceId, peek.snapshot.context.openedBy?.userId);
     live?.touch();
     if (!wakes) return used;
     if (!peek.live) actors.restore(session);
@@ -337,26 +341,6 @@ export class NotebookSessions {
   /** Throws `session_open` while a session is open on the notebook, whether it is in memory or not. */
   refuseWhileOpen(workspaceId: WorkspaceId, notebookId: string): void {
     this.#actors.checkStored({ workspaceId, id: notebookId }, { type: 'changeSaved' });
-  }
-
-  /** Throws `at_capacity` or `quota_exceeded` when a limit allows no further session with a kernel. */
-  #admit(workspaceId: WorkspaceId, userId: string | undefined): void {
-    const { config, limits } = this.#context;
-    const { maxSessions } = config;
-    const actors = this.#actors;
-    if (maxSessions > 0 && actors.residentsOfAll().length >= maxSessions) {
-      const detail = `This server runs at most ${maxSessions} notebook sessions at once.`;
-      throw new AppError('at_capacity', detail, { headers: { 'retry-after': '5' } });
-    }
-    refuseOverQuota(SESSION_LIMIT, limits.of(workspaceId, 'sessions'), () =>
-      countOf(actors.residentsOfAll(), workspaceId),
-    );
-    if (userId === undefined) return;
-    refuseOverQuota(USER_SESSION_LIMIT, limits.of(workspaceId, 'sessionsPerUser'), () => {
-      const own = actors.residentsOfAll().filter((session) => session.workspaceId === workspaceId);
-      return own.filter((session) => actors.peek(session)?.snapshot.context.openedBy?.userId === userId)
-        .length;
-    });
   }
 
   #peek(session: ActorId): Peek<typeof notebookSessionMachine> {

@@ -128,6 +128,7 @@ function limitsIn(config: Config): Limits {
     streams: config.workspaceMaxSubscribers,
     filesMb: config.workspaceFilesMb,
     files: config.workspaceMaxFiles,
+    jobs: config.workspaceMaxJobs,
     sessionsPerUser: config.userMaxSessions,
     runsPerUser: config.userMaxRuns,
   };

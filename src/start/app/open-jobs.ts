@@ -2,16 +2,20 @@
 
 import type { AgentPlane } from '#src/agent/open-agents.ts';
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
+import { frontEndPath } from '#src/http/routes/front-end.ts';
+import { reportPath } from '#src/http/routes/jobs.ts';
 import { Attempts } from '#src/jobs/attempts.ts';
 import { Firing } from '#src/jobs/firing.ts';
 import { JobClock } from '#src/jobs/job-clock.ts';
 import { JobStates } from '#src/jobs/job-states.ts';
 import { Jobs } from '#src/jobs/jobs.ts';
+import { Reports } from '#src/jobs/reports.ts';
 import { Targets } from '#src/jobs/targets.ts';
 import { notebookStatusOf } from '#src/notebook/sessions/notebook-session-record.ts';
 import type { JobsCondition } from '#src/operate/operators/server-gauges.ts';
 import { reaches } from '#src/people/auth/permissions.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
+import type { WorkspaceFiles } from '#src/workspace/files/workspace-files.ts';
 import { conversationRecords } from '#storage/records/conversations.ts';
 import type { Ground } from './ground.ts';
 import type { NotebookPlane } from './open-notebooks.ts';
@@ -30,12 +34,12 @@ export interface JobPlane {
 
 /** Opens the plane; `stack` ends its timer and its line of attempts. */
 export function openJobs(
-  ground: Ground & RunPlaneContext & { readonly log: Ground['log'] },
-  { notebooks, actors, copies, executions, sessions }: NotebookPlane,
+  ground: Ground & RunPlaneContext & { readonly log: Ground['log']; readonly files: WorkspaceFiles },
+  { notebooks, files: notebookFiles, frontEnd, actors, copies, executions, sessions }: NotebookPlane,
   agents: AgentPlane,
   stack: AsyncDisposableStack,
 ): JobPlane {
-  const { cluster, identity, phase, store } = ground;
+  const { cluster, config, files, identity, phase, store } = ground;
   const isEnding = () => phase.isDraining;
   const states = new JobStates(ground);
   const targets = new Targets({
@@ -53,11 +57,19 @@ export function openJobs(
     mayKnow: agents.mayKnow,
     agentStatus: agents.statusOf,
   });
+  const reports = new Reports(ground, states, {
+    files: notebookFiles,
+    pathOf: reportPath,
+    // Without a public address nobody knows from where the page will be opened, so it loads its front end from a public one.
+    assetUrl: () =>
+      config.publicUrl === undefined ? undefined : config.publicUrl + frontEndPath(frontEnd.version()),
+  });
   const attempts = stack.use(
-    new Attempts(ground, states, targets, {
+    new Attempts(ground, states, targets, reports, {
       copies,
       executions,
       sessions,
+      admitFiles: (workspaceId) => files.quota.admitSession(workspaceId),
       prompt: (...prompt) => agents.prompts.submit(...prompt),
       stopRun: (kind, ...run) => (kind === 'agent' ? agents.prompts : executions).cancel(...run),
       isEnding,
@@ -69,7 +81,7 @@ export function openJobs(
   return {
     condition: () => ({ overdueS: clock.overdueMs(Date.now()) / 1000, ...states.tally.counts() }),
     forget: (workspaceId) => states.tally.forget(workspaceId),
-    jobs: new Jobs(ground, states, firing, targets),
+    jobs: new Jobs(ground, states, firing, targets, (workspaceId) => identity.limits.of(workspaceId, 'jobs')),
     states,
     begin() {
       if (store.isReadOnly) return;

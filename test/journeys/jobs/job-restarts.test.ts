@@ -71,6 +71,61 @@ test('an occurrence that a killed server has begun is attempted again', async ()
   await second.end('SIGKILL');
 });
 
+test('an instant that waits for an occurrence survives a kill, and fires once the lost occurrence is over', async () => {
+  const server = await startChildServer(test);
+  const notebookId = await notebookOf(server, 'import time; time.sleep(600)');
+  const job = await server.client.jobs.create({
+    target: { notebookId },
+    schedule: { everyS: 1 },
+    overlap: 'queue',
+    retries: 0,
+  });
+  const [first, waiting] = await eventually('an instant waits for a run', async () => {
+    const all = await occurrencesOf(server, job.id);
+    return all[0]?.status === 'running' && all[1]?.status === 'queued' ? all : undefined;
+  });
+  await server.end('SIGKILL');
+  const second = await server.again();
+  const all = await eventually('the instant that waited has a run', async () => {
+    const found = await occurrencesOf(second, job.id);
+    return found[1]?.status === 'running' ? found : undefined;
+  });
+  assert.deepEqual([all[0]?.id, all[1]?.id], [first?.id, waiting?.id]);
+  assert.deepEqual([all[0]?.status, all[0]?.reason?.code], ['failed', 'server_stopped']);
+  assert.deepEqual(
+    all.slice(2).filter(({ status }) => status === 'running' || status === 'due'),
+    [],
+    'at most one occurrence is in progress',
+  );
+  await second.end('SIGKILL');
+});
+
+test('a job that catches up with all fires each instant of a stop once, one after another', async () => {
+  const server = await startChildServer(test);
+  const notebookId = await notebookOf(server, '1');
+  const job = await server.client.jobs.create({
+    target: { notebookId },
+    schedule: { everyS: 2 },
+    catchUp: 'all',
+    overlap: 'queue',
+  });
+  const first = Date.parse(job.createdAt) + 2000;
+  await server.end('SIGKILL');
+  await eventually('three instants have passed', () => Date.now() > first + 4000);
+  const second = await server.again();
+  const all = await eventually('the three missed instants have completed', async () => {
+    const found = await occurrencesOf(second, job.id);
+    return found.slice(0, 3).filter(({ status }) => status === 'completed').length === 3 ? found : undefined;
+  });
+  assert.deepEqual(
+    all.slice(0, 3).map(({ dueAt }) => Date.parse(dueAt)),
+    [first, first + 2000, first + 4000],
+  );
+  const started = all.slice(0, 3).map(({ startedAt }) => startedAt ?? '');
+  assert.deepEqual(started, [...started].sort());
+  await second.end('SIGKILL');
+});
+
 test('a paused job has no occurrences, and one whose only instant has passed meanwhile has ended', async () => {
   const server = await startChildServer(test);
   const notebookId = await notebookOf(server, '1');

@@ -1,7 +1,7 @@
 /** Jobs as a client uses them: made, shown, changed, fired by their schedule or by a person, and deleted. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { NewJob, Occurrence } from '#src/contract/wire/job.ts';
+import type { Job, NewJob, Occurrence } from '#src/contract/wire/job.ts';
 import { addMember } from '#test/support/members.ts';
 import { eventually } from '#test/support/processes.ts';
 import { refusalOf } from '#test/support/refusal.ts';
@@ -87,6 +87,27 @@ test('a schedule fires a job at each of its instants, and each instant has one o
   for (const { status, reason } of occurrences)
     assert(status === 'completed' || (status === 'skipped' && reason?.code === 'overlap'), status);
   await jobs.delete(job.id);
+});
+
+test('jobs that are due at once each fire once, and at most eight of them work at a time', async () => {
+  const notebookId = await notebookOf('1');
+  const at = new Date(Date.now() + 2000).toISOString();
+  const made: Job[] = [];
+  for (let i = 0; i < 12; i++) made.push(await jobs.create({ target: { notebookId }, schedule: { at } }));
+  let atOnce = 0;
+  const all = await eventually('all jobs have fired', async () => {
+    const { items } = await notebookSessions.list({ status: 'open', limit: 100 });
+    atOnce = Math.max(atOnce, items.length);
+    const occurrences = [];
+    for (const { id } of made) occurrences.push(await occurrencesOf(id));
+    return occurrences.every(([first]) => first?.finishedAt != null) ? occurrences : undefined;
+  });
+  assert.deepEqual(
+    all.map((occurrences) => occurrences.map(({ status }) => status)),
+    made.map(() => ['completed']),
+  );
+  assert(atOnce <= 8, `${atOnce} sessions were open at once`);
+  for (const { id } of made) await jobs.delete(id);
 });
 
 test('one instant fires once, and the job has then ended', async () => {

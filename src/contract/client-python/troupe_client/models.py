@@ -1274,6 +1274,15 @@ class JobReason(Struct):
     message: str
 
 
+class JobReport(Struct):
+    """
+    Present once the report of a job with `outputs` was made, soon after the end of the run.
+    """
+
+    url: str | None
+    reason: JobReason | None
+
+
 class JobTarget(Struct):
     notebook_id: str | UnsetType = field(name='notebookId', default=UNSET)
     cells: (
@@ -1666,6 +1675,7 @@ class NewWorkspaceLimits(Struct):
     streams: int | None | UnsetType = UNSET
     files_mb: int | None | UnsetType = field(name='filesMb', default=UNSET)
     files: int | None | UnsetType = UNSET
+    jobs: int | None | UnsetType = UNSET
     sessions_per_user: int | None | UnsetType = field(
         name='sessionsPerUser', default=UNSET
     )
@@ -3194,6 +3204,7 @@ class WorkspaceLimits(Struct):
     streams: int | None
     files_mb: int | None = field(name='filesMb')
     files: int | None
+    jobs: int | None
     sessions_per_user: int | None = field(name='sessionsPerUser')
     runs_per_user: int | None = field(name='runsPerUser')
     set: Annotated[
@@ -3907,6 +3918,15 @@ class JobChange(Struct):
         ]
         | UnsetType
     ) = field(name='retryOn', default=UNSET)
+    outputs: (
+        Annotated[
+            list[Literal['html']],
+            Meta(
+                description='What is kept of each run besides its outputs. `html`: the notebook as a static page, which the occurrence names as its `report`. For notebooks on a session of their own.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     metadata: (
         Annotated[
             dict[str, str],
@@ -3967,6 +3987,7 @@ class JobOccurrence(Struct):
     fired_by: (
         Annotated[str, Meta(description='The user who has fired the job.')] | UnsetType
     ) = field(name='firedBy', default=UNSET)
+    report: JobReport | UnsetType = UNSET
 
 
 class JobOccurrencePage(Struct):
@@ -4129,6 +4150,15 @@ class NewJob(Struct):
         ]
         | UnsetType
     ) = field(name='retryOn', default=UNSET)
+    outputs: (
+        Annotated[
+            list[Literal['html']],
+            Meta(
+                description='What is kept of each run besides its outputs. `html`: the notebook as a static page, which the occurrence names as its `report`. For notebooks on a session of their own.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     metadata: (
         Annotated[
             dict[str, str],
@@ -4823,6 +4853,12 @@ class Job(Struct):
     retry_on: Annotated[Literal['server', 'all'], Meta(description='Which ends are attempted again. `server`, the default: ends that are not the fault of the notebook. `all`: each failure, also one of a cell.')] = field(
         name='retryOn'
     )
+    outputs: Annotated[
+        list[Literal['html']],
+        Meta(
+            description='What is kept of each run besides its outputs. `html`: the notebook as a static page, which the occurrence names as its `report`. For notebooks on a session of their own.'
+        ),
+    ]
     paused: bool
     status: Annotated[
         Literal['waiting', 'due', 'running', 'cancelling', 'backing-off', 'paused', 'ended'],

@@ -108,6 +108,7 @@ const LIMITS = [
   'streams',
   'filesMb',
   'files',
+  'jobs',
   'sessionsPerUser',
   'runsPerUser',
 ] as const satisfies readonly (keyof NewWorkspaceLimits)[];

@@ -56,6 +56,7 @@ const limits: WorkspaceLimits = {
   streams: null,
   filesMb: 10_240,
   files: null,
+  jobs: 10_000,
   sessionsPerUser: 4,
   runsPerUser: null,
   set: ['sessions', 'runs', 'sessionsPerUser'],
