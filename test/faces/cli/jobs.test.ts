@@ -60,7 +60,7 @@ test('jobs create passes on every option', async () => {
     [
       ['jobs', 'create', name, '--every', '2h', '--name', 'Every other hour', '--cells', 'month'],
       ['-p', 'month=3', '--timeout', '60', '--retries', '0', '--catch-up', 'none'],
-      ['--metadata', 'team=sales', '--paused'],
+      ['--overlap', 'queue', '--retry-on', 'all', '--metadata', 'team=sales', '--paused'],
     ].flat(),
   );
   const { serialization } = await notebooks.get(targetOf(job).notebookId);
@@ -69,7 +69,7 @@ test('jobs create passes on every option', async () => {
     [job.schedule, job.name, job.arguments, job.timeoutS, job.retries, job.catchUp, job.metadata, job.status],
     [{ everyS: 7200 }, 'Every other hour', ['--month=3'], 60, 0, 'none', { team: 'sales' }, 'paused'],
   );
-  assert.deepEqual(job.next, []);
+  assert.deepEqual([job.overlap, job.retryOn, job.next], ['queue', 'all', []]);
   await text(['jobs', 'delete', job.id]);
 });
 
@@ -183,6 +183,33 @@ test('show, list and history say why a job is paused, and what to do', async () 
   assert.equal(await text(['jobs', 'pause', job]), `${job} is paused.`);
   assert.match(await text(['jobs', 'show', job]), /paused by a person/);
   await text(['jobs', 'delete', job]);
+});
+
+test('a job runs on the open session of its notebook, or says that there is none', async () => {
+  const job = await json<Job>([
+    'jobs',
+    'create',
+    file('opened.py', { one: '1' }),
+    ...MONDAYS,
+    '--open-session',
+  ]);
+  assert.deepEqual(job.target, {
+    notebookId: 'notebookId' in job.target && job.target.notebookId,
+    session: 'open',
+  });
+  const skipped = await troupe(['jobs', 'run', job.id]);
+  assert.equal(skipped.exitCode, 1);
+  assert.match(skipped.err, /skipped: /);
+  assert.match(await text(['jobs', 'history', job.id]), /skipped/);
+  await text(['jobs', 'delete', job.id]);
+});
+
+test('a prompt needs a conversation and nothing of a notebook', async () => {
+  const prompt = ['jobs', 'create', 'conv_none', ...MONDAYS, '--prompt', 'What is new?'];
+  const refused = await troupe(prompt);
+  assert.deepEqual([refused.exitCode, refused.out], [1, '']);
+  assert.match(refused.err, /agentSessionId/);
+  assert.equal((await troupe([...prompt, '-p', 'month=3'])).exitCode, 2);
 });
 
 test('an owner of the workspace takes over the job of a member who has left', async () => {

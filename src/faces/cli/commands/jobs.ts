@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { ApiError } from '#src/contract/client/api-error.ts';
 import type { Client } from '#src/contract/client/client.ts';
 import { newKey } from '#src/contract/client/connection.ts';
-import type { Job, Occurrence, Schedule } from '#src/contract/wire/job.ts';
+import type { Job, NewJob, Occurrence, Schedule } from '#src/contract/wire/job.ts';
 import { collect } from '../collect.ts';
 import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
@@ -55,7 +55,11 @@ interface CreateOptions extends ScheduleOptions {
   readonly parameter: readonly string[];
   readonly timeout?: number;
   readonly retries?: number;
-  readonly catchUp?: 'last' | 'none';
+  readonly catchUp?: 'last' | 'none' | 'all';
+  readonly overlap?: 'skip' | 'queue' | 'cancel';
+  readonly retryOn?: 'server' | 'all';
+  readonly openSession?: boolean;
+  readonly prompt?: string;
   readonly metadata?: Readonly<Record<string, string>>;
   readonly paused?: boolean;
   readonly force?: boolean;
@@ -214,8 +218,28 @@ function addCreation(group: Command, context: CliContext): void {
     .addOption(
       new Option(
         '--catch-up <how>',
-        'what fires after a stop of the server: the last missed instant, or none (default: last)',
-      ).choices(['last', 'none']),
+        'what fires after a stop of the server: the last missed instant, none, or all up to a hundred (default: last)',
+      ).choices(['last', 'none', 'all']),
+    )
+    .addOption(
+      new Option(
+        '--overlap <how>',
+        'what happens with an instant during an occurrence: it is skipped, waits, or cancels the occurrence (default: skip)',
+      ).choices(['skip', 'queue', 'cancel']),
+    )
+    .addOption(
+      new Option(
+        '--retry-on <what>',
+        'which ends are repeated: those that are not the fault of the notebook, or all failures (default: server)',
+      ).choices(['server', 'all']),
+    )
+    .option(
+      '--open-session',
+      'run on the open session of the notebook; skipped when there is none, or it is busy',
+    )
+    .option(
+      '--prompt <text>',
+      'prompt a conversation with an agent, whose id is given in place of the notebook',
     )
     .addOption(metadataOption('job and its runs'))
     .option('--paused', 'create the job paused')
@@ -232,21 +256,19 @@ function addCreation(group: Command, context: CliContext): void {
         else terminal.out(instantLines(next, timeZone));
         return;
       }
-      const notebookId = await notebookOf(client, name, options, context, command);
-      const { cells: asked, parameter, timeout, retries, catchUp, metadata, paused } = options;
-      const needsCells = asked !== undefined || parameter.length > 0;
-      const notebook = needsCells ? await client.notebooks.get(notebookId) : undefined;
-      refuseUnreached(parameter, notebook?.serialization.cells.map(({ code }) => code) ?? []);
-      const cells = asked && notebook && cellIdsOf(notebook, asked);
+      const { parameter, timeout, retries, retryOn, catchUp, overlap, metadata, paused } = options;
+      const target = await targetOf(client, name, options, context, command);
       const job = await client.jobs.create({
-        target: { notebookId, ...(cells === undefined ? {} : { cells: [...cells] }) },
+        target,
         schedule,
         timeZone,
         arguments: [...(argumentsOf(parameter, passedOn) ?? [])],
         ...(options.name === undefined ? {} : { name: options.name }),
         ...(timeout === undefined ? {} : { timeoutS: timeout }),
         ...(retries === undefined ? {} : { retries }),
+        ...(retryOn === undefined ? {} : { retryOn }),
         ...(catchUp === undefined ? {} : { catchUp }),
+        ...(overlap === undefined ? {} : { overlap }),
         ...(metadata === undefined ? {} : { metadata }),
         ...(paused === true ? { paused } : {}),
       });
@@ -258,9 +280,36 @@ function addCreation(group: Command, context: CliContext): void {
     "troupe jobs create report.py --cron '0 7 * * MON' --time-zone Europe/Berlin",
     "troupe jobs create 'Sales of a month' --cron @monthly -p region=eu --name 'Monthly sales'",
     'troupe jobs create nb_01… --every 15m --timeout 600',
+    "troupe jobs create conv_01… --prompt 'Summarise the news of the day.' --cron @daily",
     'troupe jobs create nb_01… --at 2027-01-01T07:00:00+01:00',
     "troupe jobs create report.py --cron '0 7 * * MON' --preview",
   ]);
+}
+
+/** Returns the target of the options. Throws `CommandFailure` for cells and parameters that the notebook does not have. */
+async function targetOf(
+  client: Client,
+  name: string,
+  options: CreateOptions,
+  context: CliContext,
+  command: Command,
+): Promise<NewJob['target']> {
+  const { cells: asked, parameter, openSession, prompt } = options;
+  if (prompt !== undefined) {
+    if (asked !== undefined || parameter.length > 0 || openSession === true)
+      throw new CommandFailure('A prompt has no cells, parameters or open session.', EXIT.usage);
+    return { agentSessionId: name, prompt };
+  }
+  const notebookId = await notebookOf(client, name, options, context, command);
+  const needsCells = asked !== undefined || parameter.length > 0;
+  const notebook = needsCells ? await client.notebooks.get(notebookId) : undefined;
+  refuseUnreached(parameter, notebook?.serialization.cells.map(({ code }) => code) ?? []);
+  const cells = asked && notebook && cellIdsOf(notebook, asked);
+  return {
+    notebookId,
+    ...(cells === undefined ? {} : { cells: [...cells] }),
+    ...(openSession === true ? { session: 'open' } : {}),
+  };
 }
 
 /** Returns the id of the notebook that an id, a title or a file names. A file that exists is pushed. */

@@ -72,7 +72,18 @@ export function instantLines(next: readonly string[], timeZone: string): string 
 
 /** Returns a job with its state and its last occurrences, the newest first. */
 export function jobText(job: Job, occurrences: readonly Occurrence[], style: Style, color: boolean): string {
-  const { id, name, target, arguments: words, timeoutS, catchUp, retries, metadata = {} } = job;
+  const {
+    id,
+    name,
+    target,
+    arguments: words,
+    timeoutS,
+    catchUp,
+    overlap,
+    retries,
+    retryOn,
+    metadata = {},
+  } = job;
   const facts = [
     ['job', id],
     ...(name === null ? [] : [['name', name]]),
@@ -81,6 +92,8 @@ export function jobText(job: Job, occurrences: readonly Occurrence[], style: Sty
     ['schedule', scheduleText(job)],
     ['owner', job.ownerId],
     ['retries', String(retries)],
+    ['retry on', retryOn],
+    ['overlap', overlap],
     ['catch-up', catchUp],
     ...(timeoutS === null ? [] : [['timeout', `${timeoutS} s`]]),
     ...Object.entries(metadata).map(([key, value]) => ['metadata', `${key}=${value}`]),
