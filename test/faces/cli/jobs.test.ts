@@ -132,6 +132,12 @@ test('jobs run --detach prints the occurrence, and Ctrl-C leaves the run to its 
     return occurrence?.status === 'running' ? occurrence : undefined;
   });
   assert.equal(running.id, occurrenceId);
+  assert.match(
+    await text(['actors', 'list']),
+    new RegExp(`${job}.*running`),
+    'operators see the job at work',
+  );
+  assert.match(await text(['actors', 'show', 'job', job]), /running/);
   assert.equal((await troupe(['jobs', 'run', job])).exitCode, 1, 'one occurrence at a time');
   assert.equal((await troupe(['jobs', 'delete', job])).exitCode, 1, 'nor is a running job deleted');
   await text(['runs', 'cancel', running.runId ?? '']);

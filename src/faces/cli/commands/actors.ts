@@ -33,11 +33,16 @@ export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) 
   const group = program
     .command('actors')
     .summary('list the live actors of the workspace')
-    .description('list the live actors of the workspace: the environments, sessions and runs in memory');
+    .description(
+      'list the live actors of the workspace: the environments, sessions, runs, jobs and hooks in memory',
+    );
   const list = group
     .command('list', { isDefault: true })
     .description('list the live actors of the workspace')
-    .option('--kind <kind>', 'only actors of this kind: environment, notebook-session, agent-session or run')
+    .option(
+      '--kind <kind>',
+      'only actors of this kind: environment, notebook-session, agent-session, run, job or hook',
+    )
     .option('--state <path>', 'only actors in this state or in a state within it, such as live.busy')
     .option(
       '--find <text>',
@@ -78,7 +83,7 @@ export const actors: CommandGroup = (program, { terminal, connect, wantsJson }) 
     .description(
       'show the state of an actor, the events that it takes and refuses, and its last events; no session is woken',
     )
-    .argument('<kind>', 'environment, notebook-session, agent-session or run')
+    .argument('<kind>', 'environment, notebook-session, agent-session, run, job or hook')
     .argument('<id>', 'id of the actor')
     .action(async (kind: string, id: string, _, command) => {
       const actor = await connect(command).actor(kind, id);
