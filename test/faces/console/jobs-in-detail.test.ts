@@ -198,12 +198,16 @@ test('a mistake is shown at its field, and nothing is saved', { skip }, async ()
 test('a job is edited, and a change of somebody else in the meantime is not overwritten', {
   skip,
 }, async () => {
-  const job = await jobOf({
-    name: 'Before',
+  const kept = {
     schedule: { everyS: 90 },
     timeoutS: 90,
     arguments: ['--a=1\n2'],
-  });
+    catchUp: 'all',
+    overlap: 'queue',
+    retries: 7,
+    retryOn: 'all',
+  } as const;
+  const job = await jobOf({ name: 'Before', ...kept });
   const { page, complaints } = await openJobs(job.id);
   await press(page, 'Edit');
   const dialog = page.getByRole('dialog', { name: 'Edit the job' });
@@ -212,9 +216,9 @@ test('a job is edited, and a change of somebody else in the meantime is not over
   await page.getByRole('heading', { name: 'After' }).waitFor();
   await dialog.waitFor({ state: 'detached' });
   assert.equal(await page.evaluate<string>('document.activeElement.textContent'), 'Edit');
-  const { name, schedule, timeoutS, arguments: given, next } = await jobs.get(job.id);
-  assert.deepEqual([name, schedule, timeoutS, given], ['After', { everyS: 90 }, 90, ['--a=1\n2']]);
-  const sinceMs = next.map((at) => Date.parse(at) - Date.parse(job.createdAt));
+  const saved = await jobs.get(job.id);
+  assert.deepEqual({ ...saved, ...kept, name: 'After' }, saved, 'the other members stay');
+  const sinceMs = saved.next.map((at) => Date.parse(at) - Date.parse(job.createdAt));
   assert.ok(
     sinceMs.every((ms) => ms % 90_000 === 0),
     'the interval is still counted from the creation',
@@ -227,6 +231,43 @@ test('a job is edited, and a change of somebody else in the meantime is not over
   await dialog.getByRole('alert').getByText('stale_update').waitFor();
   const after = await jobs.get(job.id);
   assert.deepEqual([after.name, after.schedule], ['Of somebody else', { everyS: 90 }]);
+  assert.deepEqual(complaints, []);
+  await page.close();
+});
+
+test('the dialog sets the deadline, late and overlapping times, attempts and parameters', {
+  skip,
+}, async () => {
+  const notebookId = await notebookOf('1', 'With all choices');
+  const { page, complaints } = await signInByHand(browser!, server);
+  const dialog = await openDialog(page, 'With all choices');
+  await dialog.getByLabel('Stop a run that takes longer').fill('2.5');
+  await dialog
+    .getByLabel('If the server was not running')
+    .selectOption('skip it, and wait for the next time');
+  await dialog.getByLabel('If the run before').selectOption('cancel that run, and run at once');
+  const attempts = dialog.getByLabel('Further attempts after a failure');
+  await dialog.getByText('Advanced').click();
+  await attempts.fill('11');
+  await dialog.getByText('Advanced').click();
+  await press(dialog, 'Schedule');
+  await attempts.waitFor(); // the browser shows its message at the field, which was hidden
+  assert.deepEqual((await jobs.list({ notebookId })).items, []);
+  await attempts.fill('0');
+  await dialog.getByLabel('Failures with further attempts').selectOption('all, also errors in cells');
+  await dialog.getByLabel('Parameters').fill('--month=3\n\n --region=north ');
+  await press(dialog, 'Schedule');
+  await dialog.getByRole('link', { name: 'Its history' }).waitFor();
+  const [made] = (await jobs.list({ notebookId })).items;
+  const chosen = {
+    timeoutS: 150,
+    catchUp: 'none',
+    overlap: 'cancel',
+    retries: 0,
+    retryOn: 'all',
+    arguments: ['--month=3', '--region=north'],
+  };
+  assert.deepEqual({ ...made, ...chosen }, made);
   assert.deepEqual(complaints, []);
   await page.close();
 });

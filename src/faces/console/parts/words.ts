@@ -82,7 +82,7 @@ export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'calm' | 'over';
 
 const TONES: readonly (readonly [RegExp, Tone])[] = [
   [/fail|error|refused/, 'bad'],
-  [/cancelling|killing|closing|starting|restoring|waiting|stale|interrupted|stopped/, 'warn'],
+  [/cancelling|killing|closing|starting|restoring|waiting|stale|interrupted|stopped|paused/, 'warn'],
   [/busy|running|active|thinking|acting|queued/, 'busy'],
   [/dormant/, 'calm'],
   [/closed|cancelled|disabled|vacant|ended|stored/, 'over'],

@@ -14,6 +14,24 @@ const MAX_DEADLINE_MINUTES = 1440;
 const MAX_RETRIES = 10;
 const DEFAULT_RETRIES = 2;
 
+/** The texts of choices, by their values in the API. */
+type Texts<Value extends string> = Readonly<Record<Value, string>>;
+
+const CATCH_UP: Texts<Job['catchUp']> = {
+  last: 'run once, as soon as the server is back',
+  none: 'skip it, and wait for the next time',
+  all: 'run for each missed time, at most a hundred',
+};
+const OVERLAP: Texts<Job['overlap']> = {
+  skip: 'skip the time',
+  queue: 'wait, and run right afterwards',
+  cancel: 'cancel that run, and run at once',
+};
+const RETRY_ON: Texts<Job['retryOn']> = {
+  server: 'those that are not the fault of the notebook',
+  all: 'all, also errors in cells',
+};
+
 interface JobFormProps {
   readonly client: Client;
   /** The job to change, or the notebook of a new job. */
@@ -88,20 +106,20 @@ export function JobForm({ client, of, saved }: JobFormProps) {
             defaultValue={job?.timeoutS == null ? '' : String(job.timeoutS / SECONDS_PER_MINUTE)}
           />
         </label>
-        <label>
-          If the server was not running at the time
-          <select name="catchUp">
-            <option value="last" selected={job?.catchUp !== 'none'}>
-              run once, as soon as the server is back
-            </option>
-            <option value="none" selected={job?.catchUp === 'none'}>
-              skip it, and wait for the next time
-            </option>
-          </select>
-        </label>
+        <Choice
+          name="catchUp"
+          label="If the server was not running at the time"
+          options={CATCH_UP}
+          value={job?.catchUp ?? 'last'}
+        />
+        <Choice
+          name="overlap"
+          label="If the run before is still in progress"
+          options={OVERLAP}
+          value={job?.overlap ?? 'skip'}
+        />
         <p class="faint">
-          If the run before is still in progress, the time is skipped, and the history says so. After five
-          failures in a row the job pauses.
+          The history has each time that was skipped. After five failures in a row the job pauses.
         </p>
       </fieldset>
       <details
@@ -112,7 +130,7 @@ export function JobForm({ client, of, saved }: JobFormProps) {
       >
         <summary>Advanced</summary>
         <label>
-          Further attempts after a failure that is not the fault of the notebook, such as a lost kernel
+          Further attempts after a failure
           <input
             type="number"
             name="retries"
@@ -123,6 +141,12 @@ export function JobForm({ client, of, saved }: JobFormProps) {
             defaultValue={String(job?.retries ?? DEFAULT_RETRIES)}
           />
         </label>
+        <Choice
+          name="retryOn"
+          label="Failures with further attempts"
+          options={RETRY_ON}
+          value={job?.retryOn ?? 'server'}
+        />
         <label>
           Parameters, one on each line
           <textarea
@@ -145,6 +169,28 @@ export function JobForm({ client, of, saved }: JobFormProps) {
   );
 }
 
+interface ChoiceProps<Value extends string> {
+  readonly name: string;
+  readonly label: string;
+  readonly options: Texts<Value>;
+  readonly value: Value;
+}
+
+function Choice<Value extends string>({ name, label, options, value }: ChoiceProps<Value>) {
+  return (
+    <label>
+      {label}
+      <select name={name}>
+        {Object.entries<string>(options).map(([one, text]) => (
+          <option key={one} value={one} selected={one === value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 function linesOf(job: Job | undefined): string {
   return job?.arguments.join('\n') ?? '';
 }
@@ -161,7 +207,9 @@ function membersOf(form: HTMLFormElement, job: Job | undefined) {
   return {
     name: text('name') || null,
     timeoutS: text('minutes') === '' ? null : Math.max(1, seconds),
-    catchUp: text('catchUp') === 'none' ? 'none' : 'last',
+    catchUp: oneOf(CATCH_UP, text('catchUp'), 'last'),
+    overlap: oneOf(OVERLAP, text('overlap'), 'skip'),
+    retryOn: oneOf(RETRY_ON, text('retryOn'), 'server'),
     retries: Number(text('retries')),
     // An argument may itself have several lines. It stays whole unless somebody changes the field.
     ...(lines === linesOf(job).trim()
@@ -173,4 +221,9 @@ function membersOf(form: HTMLFormElement, job: Job | undefined) {
             .filter((line) => line !== ''),
         }),
   } satisfies Partial<NewJob>;
+}
+
+/** Returns the value of a field if it is one of the choices. */
+function oneOf<Value extends string>(texts: Texts<Value>, value: string, otherwise: Value): Value {
+  return Object.hasOwn(texts, value) ? (value as Value) : otherwise;
 }

@@ -71,8 +71,12 @@ export function JobPage({ viewer, jobId }: JobPageProps) {
       {loaded.error !== undefined && <Problem error={loaded.error} retry={loaded.reload} />}
       <p>
         {scheduleText(schedule, timeZone)} (<bdi>{timeZone}</bdi>), with the rights of <bdi>{ownerId}</bdi>.{' '}
-        {'notebookId' in target && (
+        {'notebookId' in target ? (
           <a href={`${BASE_URL}/n/${encodeURIComponent(target.notebookId)}/`}>The notebook</a>
+        ) : (
+          <a href={`${BASE_URL}/console${linkTo(workspace.id, ['agents', target.agentSessionId])}`}>
+            The conversation
+          </a>
         )}
       </p>
       {timeoutS !== null && <p>A run that takes longer than {duration(timeoutS * 1000)} is stopped.</p>}

@@ -5,6 +5,7 @@ import type { Tone } from '../../parts/words.ts';
 const WORDS: Readonly<Record<string, readonly [text: string, tone: Tone]>> = {
   waiting: ['waiting', 'good'],
   due: ['starting', 'busy'],
+  queued: ['waits for the run before', 'warn'],
   running: ['running', 'busy'],
   cancelling: ['is cancelled', 'warn'],
   'backing-off': ['tries again soon', 'warn'],
