@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { startChildServer } from '#test/support/child-server.ts';
-import { cellsOf, openNotebook } from '#test/support/notebook-fixture.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { type RawRequest, sendRaw } from '#test/support/raw-request.ts';
 import { OWNER } from '#test/support/server-fixture.ts';
 
@@ -51,9 +51,6 @@ async function idsOf(items: AsyncIterable<{ readonly id: string }>): Promise<str
   return ids;
 }
 
-const newNotebook = async () =>
-  (await client.notebooks.create({ serialization: { cells: cellsOf({ a: '1' }) } })).id;
-const newEnvironment = async () => (await client.executionEnvironments.create()).environmentId;
 const allEnvironments = async (from?: string) => {
   const ids: string[] = [];
   for (let after = from; ; ) {
@@ -66,27 +63,8 @@ const allEnvironments = async (from?: string) => {
     after = nextCursor;
   }
 };
-const allConversations = async () => {
-  const ids: string[] = [];
-  for await (const { sessionId } of client.agentSessions.each()) ids.push(sessionId);
-  return ids;
-};
 const ENVIRONMENTS = '/api/v3/execution-environments';
 const SESSIONS = '/api/v3/notebook-sessions';
-
-test('of fifty openings in one environment that reach different workers, one succeeds', () =>
-  rounds(async () => {
-    const environmentId = await newEnvironment();
-    const ids = await Promise.all(Array.from({ length: AT_ONCE }, newNotebook));
-    const { tally } = await race((index) => ({
-      method: 'POST',
-      path: SESSIONS,
-      body: { notebookId: ids[index], environmentId },
-    }));
-    assert.deepEqual(tally, { '202': 1, '409 environment_occupied': AT_ONCE - 1 });
-    const { notebookSessionId } = await client.executionEnvironments.get(environmentId);
-    await client.notebookSessions.close(notebookSessionId!);
-  }));
 
 test('of fifty executions at different workers one is accepted; fifty cancellations are all answered, and one cancellation ends the run', async () => {
   const notebook = await openNotebook(server, { a: 'import time\nwhile True: time.sleep(0.01)' });
@@ -107,31 +85,6 @@ test('of fifty executions at different workers one is accepted; fifty cancellati
     accepted.push(runId);
   });
   assert.deepEqual(await idsOf(client.executions.each(notebook.id)), accepted);
-  await notebook.close();
-});
-
-test('of fifty changes of one version that reach different workers, one succeeds', () =>
-  rounds(async (round) => {
-    const { id, updatedAt } = await client.notebooks.create({});
-    const { tally } = await race((index) => ({
-      method: 'PATCH',
-      path: `/api/v3/notebooks/${id}`,
-      body: { expectedUpdatedAt: updatedAt, variables: { PLACE: `${round} ${index}` } },
-    }));
-    assert.deepEqual(tally, { '200': 1, '409 stale_update': AT_ONCE - 1 });
-  }));
-
-test('of fifty changes of one version of a cell that reach different workers, one succeeds', async () => {
-  const notebook = await openNotebook({ client }, { a: '0' });
-  await rounds(async () => {
-    const version = (await notebook.record()).cells[0]?.version;
-    const { tally } = await race((index) => ({
-      method: 'POST',
-      path: `/api/v3/notebook-sessions/${notebook.id}/changes`,
-      body: { changes: [{ type: 'set-code', cellId: 'a', code: `${version} + ${index}`, version }] },
-    }));
-    assert.deepEqual(tally, { '200': 1, '409 stale_update': AT_ONCE - 1 });
-  });
   await notebook.close();
 });
 
@@ -177,36 +130,6 @@ test('of fifty code calls with one idempotency key in two sessions, one runs', a
   );
   for (const notebook of notebooks) await notebook.close();
 });
-
-test('fifty openings with one idempotency key that reach different workers make one conversation', () =>
-  rounds(async (round) => {
-    const environmentId = await newEnvironment();
-    const before = await allConversations();
-    const { tally, bodies } = await race(() => ({
-      method: 'POST',
-      path: '/api/v3/agent-sessions',
-      headers: { 'idempotency-key': `conversation-${round}` },
-      body: { environmentId },
-    }));
-    const { '201': made = 0, '409 idempotency_in_progress': late = 0 } = tally;
-    assert.equal(made + late, AT_ONCE, JSON.stringify(tally));
-    const ids = new Set(bodies.flatMap((one) => (one as { sessionId?: string }).sessionId ?? []));
-    assert.deepEqual(await allConversations(), [...before, ...ids]);
-    assert.equal(ids.size, 1);
-  }));
-
-test('fifty creations with one idempotency key that reach different workers make one environment', () =>
-  rounds(async (round) => {
-    const before = await allEnvironments();
-    const { tally, bodies } = await race(() => ({
-      method: 'POST',
-      path: ENVIRONMENTS,
-      headers: { 'idempotency-key': `environment-${round}` },
-    }));
-    assert.deepEqual(tally, { '201': AT_ONCE });
-    assert.equal(new Set(bodies.map((one) => (one as { environmentId: string }).environmentId)).size, 1);
-    assert.equal((await allEnvironments()).length, before.length + 1);
-  }));
 
 test('paging the environments misses no environment that requests at different workers create meanwhile', async () => {
   const walked = await allEnvironments();

@@ -56,28 +56,6 @@ test('a run that reaches its deadline is interrupted and fails with timed_out, a
   await notebook.close();
 });
 
-test('a deadline affects neither a run that ends earlier nor the next run', async () => {
-  const notebook = await openNotebook(server, { quick: 'x = 1', slow: '' });
-  const seconds = await withDeadline(async (timeoutS) => {
-    const { status, error } = await notebook.run(only('quick', timeoutS));
-    assert.ok(status === 'completed' || error?.code === 'timed_out');
-    return status === 'completed' ? timeoutS : undefined;
-  });
-  const code = `import time\ntime.sleep(${seconds + 0.5})`; // beyond the deadline of the run before
-  const next = await notebook.run({ type: 'cells', cells: [{ cellId: 'slow', code }] });
-  assert.equal(next.status, 'completed');
-  await notebook.close();
-});
-
-test('a kernel whose cell ignores the interrupt of a deadline is killed, and the error reports the kill', async () => {
-  const notebook = await openNotebook(server, { stubborn: STUBBORN });
-  const run = await notebook.run({ type: 'all', timeoutS: 1 });
-  assert.deepEqual([run.status, run.error?.code], ['failed', 'timed_out']);
-  assert.match(String(run.error?.message), /the kernel was killed/);
-  await client.notebookSessions.waitUntilReady(notebook.id);
-  await notebook.close();
-});
-
 test('a code call that reaches its deadline returns timed_out, and the session is ready again', async () => {
   const notebook = await openNotebook(server, { a: 'x = 7' });
   await notebook.run(['a']);

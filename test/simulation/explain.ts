@@ -71,6 +71,7 @@ function argumentsOf(
     schedulers,
     crashes,
     killsAtJobs,
+    scenario,
     skippedActs = [],
   }: SimulationOptions,
   mutant: string | undefined,
@@ -86,5 +87,6 @@ function argumentsOf(
     ...(crashes === false ? ['--calm'] : []),
     ...(skipped === '' ? [] : [`--skip ${skipped}`]),
     ...(mutant === undefined ? [] : [`--mutant ${mutant}`]),
+    ...(scenario === undefined ? [] : [`--scenario ${scenario.name}`]),
   ].join(' ');
 }

@@ -3,6 +3,8 @@ import { scriptOptions } from '#test/support/script-options.ts';
 import { huntMutants } from './mutants/hunt.ts';
 import { editsOf, MUTANTS } from './mutants/list.ts';
 import { runSimulationWith } from './run-simulation.ts';
+import { SCENARIOS, type Scenario } from './scenarios/list.ts';
+import type { SeedsOptions } from './simulate-seeds.ts';
 import { simulateHere } from './simulated-process.ts';
 
 const USAGE = `Simulates the server with its users, its kernels, its disk and its crashes in virtual time. One seed decides everything that
@@ -25,6 +27,8 @@ Usage: npm run simulate -- [options]
                      version), and fails when the digests of a seed differ
   --mutant NAME      plants a fault before; "--mutant help" lists them, and "--mutant all" looks for each of them, one after the other
   --coverage         names the states and events of charts that were not reached
+  --scenario NAME    performs a scenario in place of users; "--scenario help" lists them, and "--scenario all" performs each of them whose
+                     server has as many workers
   --shrink           looks for the least users, seconds and acts with which a seed fails
   --skip A-B,C-D     leaves out these acts of each user
   --trace            prints everything that happens
@@ -47,11 +51,18 @@ const values = scriptOptions(USAGE, {
   skip: { type: 'string', default: '' },
   'kills-at-jobs': { type: 'boolean', default: false },
   calm: { type: 'boolean', default: false },
+  scenario: { type: 'string' },
   trace: { type: 'boolean', default: false },
 });
 
 if (values.mutant === 'help') {
   for (const { name, breaks } of MUTANTS) process.stdout.write(`${name.padEnd(32)}${breaks}\n`);
+  process.exit(0);
+}
+const { scenario: wanted } = values;
+if (wanted === 'help') {
+  for (const { name, rule, workers = 1 } of SCENARIOS)
+    process.stdout.write(`${name.padEnd(38)}${rule}${workers > 1 ? ` (--workers ${workers})` : ''}\n`);
   process.exit(0);
 }
 if (values.mutant === 'all') {
@@ -74,7 +85,7 @@ if (otherNode !== undefined) {
 simulateHere(values.mutant === undefined ? [] : editsOf(values.mutant), Number(values.workers) > 1);
 const { simulateSeeds } = await import('./simulate-seeds.ts');
 const [first = 1, last = first] = (values.seeds ?? values.seed).split('..').map(Number);
-const isSound = await simulateSeeds({
+const options: SeedsOptions = {
   first,
   last,
   limitS: Number(values.limit ?? Number.POSITIVE_INFINITY),
@@ -94,8 +105,23 @@ const isSound = await simulateSeeds({
     skippedActs: partsOf(values.skip),
   },
   say: (line) => void process.stdout.write(`${line}\n`),
-});
-process.exit(isSound ? 0 : 1);
+};
+process.exit((await (wanted === undefined ? simulateSeeds(options) : playScenarios(wanted))) ? 0 : 1);
+
+/** Performs the scenarios of this name. Resolves with whether no seed had a problem. */
+async function playScenarios(name: string): Promise<boolean> {
+  const { simulation, say } = options;
+  const isWanted = (scenario: Scenario) =>
+    name === 'all' ? (scenario.workers ?? 1) === simulation.workers : scenario.name === name;
+  const chosen = SCENARIOS.filter(isWanted);
+  let isSound = chosen.length > 0;
+  for (const scenario of chosen) {
+    const isKept = await simulateSeeds({ ...options, simulation: { ...simulation, scenario } });
+    say(`scenario ${scenario.name}: ${isKept ? 'kept' : 'broken'}`);
+    isSound &&= isKept;
+  }
+  return isSound;
+}
 
 /** Simulates the same in this version of Node.js and in another one. Resolves with whether all digests are the same. */
 async function compareProcesses(program: string): Promise<boolean> {

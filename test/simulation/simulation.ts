@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import type { RunStatus } from '#src/contract/wire/run.ts';
 import { Ledger, type PrintedRun } from './judges/ledger.ts';
 import { LoneServer } from './lone-server.ts';
+import type { Scenario } from './scenarios/list.ts';
+import { Stage } from './scenarios/stage.ts';
 import { SimulatedCluster } from './simulated-cluster.ts';
 import type { SimulatedServer } from './simulated-server.ts';
 import { closeAll } from './stand-ins/fs.ts';
@@ -31,6 +33,8 @@ export interface SimulationOptions {
   /** Whether the server is killed again and again, each time around a moment of a job, and nothing else befalls it. */
   readonly killsAtJobs?: boolean;
   readonly keepsTrace?: boolean;
+  /** A scenario, which takes the place of users and misfortunes. */
+  readonly scenario?: Scenario;
   /** Acts that each user leaves out, by their numbers: from the first one of a part to before its second. */
   readonly skippedActs?: readonly (readonly [number, number])[];
 }
@@ -123,6 +127,8 @@ class Simulation {
   }
 
   async perform(): Promise<void> {
+    const { scenario } = this.#options;
+    if (scenario !== undefined) return this.#play(scenario);
     const { users = DEFAULT_USERS, talkers = this.#world.nature.talkers } = this.#options;
     const { schedulers = this.#world.nature.schedulers } = this.#options;
     const { seconds, crashes = true, killsAtJobs = false, skippedActs = [] } = this.#options;
@@ -158,6 +164,16 @@ class Simulation {
     this.#world.isDisturbed = false;
     await Promise.all(lives);
     await this.#settle();
+    await this.#server.drain();
+  }
+
+  /** Performs a scenario, with a server that nothing disturbs. */
+  async #play({ perform }: Scenario): Promise<void> {
+    this.#world.isDisturbed = false;
+    await this.#server.start();
+    const stage = new Stage(this.#world, this.#server);
+    await perform(stage);
+    stage.end();
     await this.#server.drain();
   }
 

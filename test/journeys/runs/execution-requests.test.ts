@@ -1,11 +1,9 @@
 /** Which executions are accepted, and why others are refused. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import test from 'node:test';
 import type { SubmittedNotebookRun } from '#src/contract/wire/run.ts';
 import { openNotebook, results } from '#test/support/notebook-fixture.ts';
-import { problemOf, refusalOf, tally } from '#test/support/refusal.ts';
+import { problemOf, refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { traced, traceOf } from './traced-cells.ts';
 
@@ -77,19 +75,6 @@ test('a busy session refuses another execution, so two executions never overlap'
   assert.equal((await notebook.record()).currentRunId, null);
   assert.deepEqual(events.dataOf('notebook.saved'), []);
   await events[Symbol.asyncDispose]();
-  await notebook.close();
-});
-
-test('one of fifty simultaneous executions is accepted', async () => {
-  const wait = "import os, time\nwhile not os.path.exists('all-fifty-are-answered'): time.sleep(0.005)";
-  const notebook = await openNotebook(server, { a: traced('fifty', 'a', wait) });
-  const calls = Array.from({ length: 50 }, () => notebook.submit(['a']));
-  assert.deepEqual(await tally(calls), { ok: 1, '409 session_busy': 49 });
-  writeFileSync(join(server.filesDir, 'all-fifty-are-answered'), '');
-  const { items } = await executions.list(notebook.id);
-  assert.equal(items.length, 1);
-  await server.client.waitForRun(items[0]!.id);
-  assert.equal(trace('fifty'), 'a');
   await notebook.close();
 });
 

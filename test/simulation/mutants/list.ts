@@ -439,6 +439,58 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'busy-session-takes-work',
+    breaks: 'a session takes one piece of work at a time',
+    edits: [
+      {
+        module: '#machines/notebook-session.ts',
+        from: "meta: { refuse: { execute: 'session_busy', hibernate: 'session_busy' } },\n                    on: {",
+        to: "meta: { refuse: { hibernate: 'session_busy' } },\n                    on: { execute: { actions: 'permit' },",
+      },
+    ],
+  },
+  {
+    name: 'closing-keeps-work',
+    breaks: 'the work of a session ends with its closing',
+    edits: [
+      { module: '#machines/notebook-session.ts', from: '                        ...CLOSE_WORK,\n', to: '' },
+    ],
+  },
+  {
+    name: 'every-worker-decides',
+    breaks: 'a request is carried out by the worker in which its session is at home',
+    workers: 3,
+    edits: [
+      {
+        module: '#src/start/app/join-cluster.ts',
+        from: 'elsewhere: (workspaceId, id) => elsewhere(slotOf(workspaceId, id)),',
+        to: 'elsewhere: () => undefined,',
+      },
+    ],
+  },
+  {
+    name: 'environment-takes-several',
+    breaks: 'an environment has at most one notebook',
+    edits: [
+      {
+        module: '#machines/environment.ts',
+        from: "meta: { refuse: { attachNotebook: 'environment_occupied' } },\n                    on: {",
+        to: "on: { attachNotebook: { actions: { type: 'setNotebook', params: ({ event }) => event.sessionId } },",
+      },
+    ],
+  },
+  {
+    name: 'stale-cell-change',
+    breaks: 'a cell is changed only if it is the one that the writer has read',
+    edits: [
+      {
+        module: '#src/notebook/open/current-state.ts',
+        from: 'if (version != null && present !== undefined && present !== version)',
+        to: 'if (false)',
+      },
+    ],
+  },
+  {
     name: 'uncommitted-state-is-shown',
     breaks: 'a GET shows no transition of an actor that a crash could undo',
     edits: [

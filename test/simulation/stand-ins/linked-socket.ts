@@ -1,7 +1,7 @@
 /**
  * One end of a connection between two simulated processes, in the interface of `net.Socket` as far as peers use it. Bytes arrive in
- * order, each write after a drawn time and perhaps in pieces. Bytes that a process has written arrive although it is killed, and then
- * the connection ends.
+ * order, each write after a drawn time and perhaps in pieces. The system keeps them until the process has accepted the connection. Bytes that
+ * a process has written arrive although it is killed, and then the connection ends.
  */
 import { EventEmitter } from 'node:events';
 import { type Life, type World, world } from '../world/world.ts';
@@ -19,11 +19,16 @@ export class LinkedSocket extends EventEmitter {
   /** Writes that are sent as one. */
   #corked: Buffer[] | undefined;
   #arrivesAtMs = 0;
+  /** Bytes that have come before the process reads. */
+  #unread: Buffer[] = [];
 
   constructor(life: Life) {
     super();
     this.life = life;
     this.#world.atEnd(life, () => this.#leave());
+    this.on('newListener', (name) => {
+      if (name === 'data' && this.#unread.length > 0) this.#world.after(0, () => this.#read(), this.life);
+    });
   }
 
   /** Connects both ends. */
@@ -69,7 +74,17 @@ export class LinkedSocket extends EventEmitter {
     const { ofLinks } = this.#world;
     const cut = ofLinks.is(0.1) ? ofLinks.below(bytes.length) : 0;
     for (const piece of [bytes.subarray(0, cut), bytes.subarray(cut)])
-      if (piece.length > 0) this.#reach((other) => other.emit('data', piece));
+      if (piece.length > 0) this.#reach((other) => other.#take(piece));
+  }
+
+  #take(piece: Buffer): void {
+    this.#unread.push(piece);
+    this.#read();
+  }
+
+  #read(): void {
+    if (this.listenerCount('data') === 0) return;
+    for (const piece of this.#unread.splice(0)) this.emit('data', piece);
   }
 
   /** The process has closed the connection, or was killed. */
@@ -78,6 +93,7 @@ export class LinkedSocket extends EventEmitter {
     this.destroyed = true;
     this.writable = false;
     this.#reach((other) => {
+      other.#read();
       other.destroyed = true;
       other.writable = false;
       other.emit('close');

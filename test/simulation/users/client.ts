@@ -28,6 +28,11 @@ interface Asked {
 const ANSWER_PATIENCE_MS = 90_000;
 /** How long after the disk was full the server may still believe so: it looks once a second, and its answer may be slow. */
 const AFTER_TROUBLE_MS = 3000;
+/** The answer to a request whose worker has ended, and the longest time until all workers know of an end. */
+const WORKER_LOST = /The worker that handled the request has ended/;
+const NEWS_MS = 1000;
+/** The longest time from the moment at which a worker leaves the others to its end (`DRAIN_BASE_MS`, for few sessions). */
+const DRAIN_MS = 6000;
 const NOTHING: Answer['json'] = {};
 
 export class SimulatedClient {
@@ -48,6 +53,21 @@ export class SimulatedClient {
   get #wasFull(): boolean {
     const { trouble, troubledAtMs } = diskOf(this.#world);
     return trouble !== undefined || this.#world.nowMs - troubledAtMs < AFTER_TROUBLE_MS;
+  }
+
+  /**
+   * A request was answered with the end of its worker: a worker has ended since the request was sent, or shortly before, or is about to. A
+   * worker that drains leaves the others before it ends.
+   */
+  #requireLostWorker(request: string, sentMs: number): void {
+    this.#world.after(
+      DRAIN_MS,
+      () => {
+        if ((this.#server.life.sinceMs ?? 0) > sentMs - NEWS_MS) return;
+        this.#world.problem(`${request} says that its worker has ended, and no worker has`);
+      },
+      OUTSIDE,
+    );
   }
 
   get server(): SimulatedServer {
@@ -72,6 +92,7 @@ export class SimulatedClient {
     };
     this.#world.trace.add('send', `${method} ${path} ${key ?? ''} ${bytes.toString()}`);
     this.#world.count('operations');
+    const sentMs = this.#world.nowMs;
     return new Promise((resolve) => {
       const chunks: Buffer[] = [];
       let status = 0;
@@ -84,6 +105,8 @@ export class SimulatedClient {
           this.#world.problem(
             `${method} ${path} was answered with 507, and the disk was not full: ${outcome.text}`,
           );
+        if (typeof outcome === 'object' && WORKER_LOST.test(outcome.text))
+          this.#requireLostWorker(`${method} ${path}`, sentMs);
         if (typeof outcome === 'object' && outcome.status >= 400)
           this.#world.count(`answer ${outcome.status} ${String(outcome.json.code ?? '')}`);
         resolve(outcome);

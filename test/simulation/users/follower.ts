@@ -123,6 +123,8 @@ export class Follower {
 
   #note(id: string, event: StreamEvent, raw: string, isLive: boolean): void {
     if (isLive) this.#idBefore = this.#lastId;
+    // A whole state replaces everything, so that a subscriber who has read it does not come back with an earlier event.
+    if (event.type === 'session.snapshot' && event.resumed !== true) this.#idBefore = '';
     if (id !== '') this.#lastId = id;
     this.#world.count('events');
     this.#world.trace.add('event', `${this.#name} ${id} ${raw}`);

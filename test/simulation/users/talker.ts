@@ -30,6 +30,8 @@ const LAST_ATTEMPTS = 80;
 const LAST_PAUSE_MS = 250;
 /** Nobody waits for a later deadline. */
 const MAX_EXPECTED_S = 60;
+/** Longer than the end of a prompt may come after its limit. */
+const LIMIT_PATIENCE_MS = 4500;
 
 /** A notebook of another user, and the environment of its session. */
 interface SharedNotebook {
@@ -102,7 +104,8 @@ export class Talker implements SimulatedUser {
     if (this.#environment === undefined) return this.#createEnvironment();
     if (!this.#isOpen) return this.#open();
     const dice = this.#random.next();
-    if (dice < 0.55) return this.#prompt(this.#random.pick(SHAPES));
+    if (dice < 0.53) return this.#prompt(this.#random.pick(SHAPES));
+    if (dice < 0.55) return this.#outlastLimit();
     if (dice < 0.75) return this.#cancel(this.#last);
     if (dice < 0.9) return this.#read();
     if (dice < 0.93) return this.#close();
@@ -188,11 +191,15 @@ export class Talker implements SimulatedUser {
   }
 
   /** Asks something. With a key it is sent again until there is an answer. */
-  async #prompt(behaviour: Behaviour): Promise<void> {
+  async #prompt(
+    behaviour: Behaviour,
+    cancels = true,
+    limitS = this.#random.is(0.15) ? 1 : undefined,
+  ): Promise<void> {
     const hasKey = this.#random.is(0.6);
     const token = `p${this.name}x${++this.#count}`;
     const key = hasKey ? `${this.name}-${this.#count}` : undefined;
-    const timeoutS = this.#random.is(0.15) ? 1 : undefined;
+    const timeoutS = limitS;
     const body = { prompt: promptText({ behaviour, token }), ...(timeoutS && { timeoutS }) };
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const fromMs = this.#world.nowMs;
@@ -210,7 +217,7 @@ export class Talker implements SimulatedUser {
         if (attempt === 0)
           this.#ledger.noteTaken(runId, this.#conversation!, fromMs, this.#client.server.life);
         this.#ledger.history.push({ ...submission, key: key ?? token, answer: { runId } });
-        if (this.#random.is(0.3)) await this.#cancelSoon(runId);
+        if (cancels && this.#random.is(0.3)) await this.#cancelSoon(runId);
         return;
       }
       if (isAnswer(outcome)) {
@@ -223,6 +230,14 @@ export class Talker implements SimulatedUser {
       await this.#world.sleep(20 + this.#random.next() * 300);
       await this.#calm;
     }
+  }
+
+  /** Asks something that has no answer, and lets the time of the prompt pass. */
+  async #outlastLimit(): Promise<void> {
+    const { promptLimitS } = this.#nature;
+    const isOwn = promptLimitS > MAX_EXPECTED_S || this.#random.is(0.5);
+    await this.#prompt('hang', false, isOwn ? 1 : undefined);
+    await this.#world.sleep((isOwn ? 1 : promptLimitS) * 1000 + LIMIT_PATIENCE_MS);
   }
 
   /** A prompt has the limit of the server, and perhaps a nearer one of its own. */

@@ -156,7 +156,10 @@ export class World {
     this.ofLinks = random.fork();
     const ofProcesses = natureOfProcesses(random.fork());
     const ofJobs = natureOfJobs(random.fork());
-    this.nature = { ...nature, ...ofProcesses, ...ofJobs, ...natureOfDeadlines(random.fork()) };
+    const ofDeadlines = natureOfDeadlines(random.fork());
+    // A kernel that stays in the system after a kill is met only where kernels are killed.
+    const deaf = nature.deaf || ofDeadlines.stubbornKernels > 0.1;
+    this.nature = { ...nature, ...ofProcesses, ...ofJobs, ...ofDeadlines, deaf };
     this.ofHangs = random.fork();
     this.trace = new Trace(this, keepsTrace);
   }
