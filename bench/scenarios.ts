@@ -14,6 +14,7 @@ import { execute } from './scenarios/execute.ts';
 import { fanOut } from './scenarios/fan-out.ts';
 import { firstSeconds } from './scenarios/first-seconds.ts';
 import { gets } from './scenarios/gets.ts';
+import { jobs } from './scenarios/jobs.ts';
 import { kernelDeath } from './scenarios/kernel-death.ts';
 import { mcpCalls } from './scenarios/mcp-calls.ts';
 import { memory } from './scenarios/memory.ts';
@@ -58,6 +59,7 @@ export const SCENARIOS: readonly Scenario[] = [
   stalledReaders,
   agentStreams,
   agentCancel,
+  jobs,
   consoles,
   clients,
   memory,
