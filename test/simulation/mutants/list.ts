@@ -508,8 +508,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         module: '#src/jobs/attempts.ts',
-        from: 'this.#context.store.write((tx) => this.#put(tx, attempt, { copyId: null, environmentId: null }));',
-        to: 'setTimeout(() => this.#context.store.write((tx) => this.#put(tx, attempt, { copyId: null, environmentId: null })), 3);',
+        from: 'this.#context.store.write((tx) => this.#put(tx, attempt, NOTHING_MADE));',
+        to: 'setTimeout(() => this.#context.store.write((tx) => this.#put(tx, attempt, NOTHING_MADE)), 3);',
       },
     ],
   },
