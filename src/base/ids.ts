@@ -18,6 +18,7 @@ export type JobId = Id<'job'>;
 export type OccurrenceId = Id<'occurrence'>;
 export type HookId = Id<'hook'>;
 export type DeliveryId = Id<'delivery'>;
+export type HookInId = Id<'hookIn'>;
 
 const PREFIXES = {
   workspace: 'ws',
@@ -36,6 +37,7 @@ const PREFIXES = {
   hook: 'hook',
   hookEvent: 'hev',
   delivery: 'dlv',
+  hookIn: 'hin',
 } as const;
 
 export type IdKind = keyof typeof PREFIXES;

@@ -52,9 +52,9 @@ export interface Waiting {
 }
 
 /** The most deliveries that a hook keeps. A new one replaces the oldest. */
-export const MAX_DELIVERIES = 1000;
+const MAX_DELIVERIES = 1000;
 /** The most deliveries of a hook that wait. A new one makes the oldest die. */
-export const MAX_PENDING = 500;
+const MAX_PENDING = 500;
 /** How many places are read to find one that is not taken in a turn that is not committed yet. */
 const MAX_READ = 20;
 

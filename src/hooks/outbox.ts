@@ -6,6 +6,7 @@
  * do not want an event, the event costs one read.
  */
 
+import type { JobReason } from '#machines/job.ts';
 import { unawaited } from '#src/base/async/unawaited.ts';
 import { faultPoint } from '#src/base/fault-points.ts';
 import {
@@ -18,8 +19,9 @@ import {
 } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { Delivery, HookEventType, HookFilter } from '#src/contract/wire/hook.ts';
+import type { Occurrence } from '#src/contract/wire/job.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
-import { definitionIn, occurrenceIn } from '#src/jobs/job-states.ts';
+import { definitionIn, type JobStates, occurrenceIn } from '#src/jobs/job-states.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { SYSTEM } from '#storage/keys.ts';
@@ -37,7 +39,11 @@ type StoredEvent = { readonly at: string } & (
       readonly errorCode: string | null;
     }
   | { readonly type: 'session.failed'; readonly notebookId: string; readonly reason: string | null }
+  | ({ readonly type: JobEventType; readonly jobId: string; readonly reason: JobReason | null } & Partial<
+      Pick<Occurrence, 'dueAt' | 'runId'>
+    > & { readonly occurrenceId?: string })
 );
+type JobEventType = Extract<HookEventType, `job.${string}`>;
 
 /** An event as hooks compare and send it. */
 interface ToldEvent {
@@ -54,6 +60,7 @@ interface ToldEvent {
 export interface OutboxParts {
   /** Returns whether the user may know that there is this conversation. */
   readonly mayKnow: (workspaceId: WorkspaceId, userId: UserId, agentSessionId: string) => boolean;
+  readonly jobs: Pick<JobStates, 'onOccurrence' | 'onPaused'>;
   /** The URL of the server; undefined when it has none, so that links are paths. */
   readonly publicUrl: string | undefined;
   readonly onPlace: (slot: number, ms: number) => void;
@@ -75,6 +82,15 @@ export class Outbox {
       if (status !== 'running')
         this.note(workspaceId, { type: `run.${status}`, runId, errorCode: error?.code ?? null });
     });
+    // In the turns in which an occurrence is over and a job is paused, for the same reason.
+    parts.jobs.onOccurrence((_, { workspaceId, id: jobId }, { id: occurrenceId, status, ...occurrence }) => {
+      if (status !== 'failed' && status !== 'skipped') return;
+      const { reason, dueAt, runId } = occurrence;
+      this.note(workspaceId, { type: `job.${status}`, jobId, occurrenceId, reason, dueAt, runId });
+    });
+    parts.jobs.onPaused((_, { workspaceId, id: jobId }, reason) =>
+      this.note(workspaceId, { type: 'job.paused', jobId, reason }),
+    );
     context.cluster.onAsked('hook-events', (slots) => {
       for (const slot of Array.isArray(slots) ? slots : []) parts.onPlace(Number(slot), Date.now());
     });
@@ -157,14 +173,37 @@ export class Outbox {
   }
 
   #toldOf(workspaceId: WorkspaceId, event: StoredEvent): ToldEvent {
-    if (event.type !== 'session.failed') return this.#toldOfRun(workspaceId, event);
+    if ('runId' in event && !('jobId' in event)) return this.#toldOfRun(workspaceId, event);
+    if ('jobId' in event) return this.#toldOfJob(workspaceId, event);
     const { type, at, notebookId, reason } = event;
     const link = this.#link(pathOf('getNotebookSession', { sessionId: notebookId }));
     const data = { workspaceId, notebookId, status: 'failed', reason, failedAt: at, link };
     return { type, at, notebookId, jobId: null, agentSessionId: null, metadata: {}, data };
   }
 
-  #toldOfRun(workspaceId: WorkspaceId, event: Extract<StoredEvent, { runId: RunId }>): ToldEvent {
+  #toldOfJob(workspaceId: WorkspaceId, event: Extract<StoredEvent, { jobId: string }>): ToldEvent {
+    const { type, at, jobId, reason, occurrenceId = null, dueAt = null, runId = null } = event;
+    const record = this.#context.store.get(jobRecords, workspaceId, jobId);
+    const definition = record && definitionIn(record);
+    const target = definition?.target;
+    const notebookId = target !== undefined && 'notebookId' in target ? target.notebookId : null;
+    const data = {
+      workspaceId,
+      jobId,
+      occurrenceId,
+      notebookId,
+      runId,
+      status: type.slice('job.'.length), // ASCII
+      reason: reason?.code ?? null,
+      dueAt,
+      link: this.#link(pathOf('getJob', { jobId })),
+    };
+    // A job that prompts an agent is known to the users of the conversation alone.
+    const agentSessionId = target !== undefined && 'agentSessionId' in target ? target.agentSessionId : null;
+    return { type, at, notebookId, jobId, agentSessionId, metadata: definition?.metadata ?? {}, data };
+  }
+
+  #toldOfRun(workspaceId: WorkspaceId, event: Extract<StoredEvent, { errorCode: unknown }>): ToldEvent {
     const { type, at, runId, errorCode } = event;
     // A run that was deleted meanwhile has no entry. Its event is sent with the id alone.
     const entry = this.#context.store.get(runIndex, workspaceId, runId);

@@ -34,7 +34,7 @@ export interface Sent {
 }
 
 /** How long one request may take in all, in milliseconds. */
-export const MAX_REQUEST_MS = 15_000;
+const MAX_REQUEST_MS = 15_000;
 /** How long the beginning of an answer may take after its status has arrived, in milliseconds. */
 const MAX_ANSWER_MS = 2000;
 

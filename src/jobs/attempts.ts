@@ -338,7 +338,7 @@ export class Attempts implements Disposable {
       workspaceId,
       notebookId: target.notebookId,
       by: { userId: ownerId, readsDatasources },
-      arguments: stored.definition.arguments,
+      arguments: [...stored.definition.arguments, ...this.#states.argumentsOf(job, attempt.occurrenceId)],
       datasourceSlugs: 'datasourceSlugs' in target ? target.datasourceSlugs : undefined,
       metadata: limitsOf(attempt, stored).metadata,
       // The copy and its runs have the home of the job, so that one worker decides everything about a firing.

@@ -5,7 +5,7 @@
  */
 
 import type { JobContext, JobReason, QueuedOccurrence } from '#machines/job.ts';
-import type { OccurrenceId, UserId } from '#src/base/ids.ts';
+import type { OccurrenceId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { Occurrence } from '#src/contract/wire/job.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
@@ -28,6 +28,11 @@ interface Instants {
   readonly latest: readonly number[];
   readonly nextMs: number | null;
 }
+
+/** Who or what fires a job out of its schedule. */
+export type FiredBy = Pick<Occurrence, 'firedBy' | 'hookInId' | 'arguments'> & {
+  readonly trigger: 'person' | 'hook';
+};
 
 /** How many missed instants have a record of their own, and fire with `catchUp: all`. Earlier ones share one record. */
 const MAX_MISSED = 100;
@@ -81,8 +86,8 @@ export class Firing {
     this.#states.tell(job, { type: 'over', failure: refusal, retryAtMs: null });
   }
 
-  /** Fires a job now, in the name of the user `by`. Returns the occurrence. Throws `job_running`. */
-  fire(job: ActorId, stored: StoredJob, by: UserId): Occurrence {
+  /** Fires a job now, by a user or a hook. Returns the occurrence. Throws `job_running`. */
+  fire(job: ActorId, stored: StoredJob, by: FiredBy): Occurrence {
     const { store } = this.#context;
     const id = this.#states.newOccurrenceId(job);
     const nowMs = Date.now();
@@ -93,8 +98,7 @@ export class Firing {
     const fired = {
       ...this.#occurrence(job, nowMs, obstacle),
       id,
-      trigger: 'person',
-      firedBy: by,
+      ...by,
     } as const;
     store.write((tx) => this.#states.addOccurrences(tx, job, [fired]));
     if (refusal !== undefined) this.#states.tell(job, { type: 'pause', reason: refusal });

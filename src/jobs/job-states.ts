@@ -229,6 +229,11 @@ export class JobStates {
     return bytes && occurrenceIn(bytes);
   }
 
+  /** Returns the arguments of an occurrence alone, in addition to those of its job. */
+  argumentsOf(job: ActorId, occurrenceId: OccurrenceId): readonly string[] {
+    return this.occurrence(job, occurrenceId)?.arguments ?? [];
+  }
+
   /** Changes members of an occurrence. Does nothing when it is no longer stored. */
   changeOccurrence(
     { workspaceId, id }: ActorId,

@@ -9,6 +9,7 @@ import { shownMetadata } from '#src/base/metadata-filter.ts';
 import { isSameInstant, timestamp, timestampAfter } from '#src/base/time/clock.ts';
 import type { Job, JobChange, NewJob, Occurrence } from '#src/contract/wire/job.ts';
 import type { JobFilters } from '#src/contract/wire/lists.ts';
+import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { newListedId } from '#storage/lists/listed-ids.ts';
 import { checkCursor, listingOf, type PageRequest, pageOf } from '#storage/lists/listing.ts';
@@ -17,6 +18,7 @@ import { slicedListing } from '#storage/lists/sliced-listing.ts';
 import { workspaceExists } from '#storage/records/identity.ts';
 import { type JobRecord, jobCounts, jobRecords, occurrenceRecords } from '#storage/records/jobs.ts';
 import type { LimitOf } from '#storage/records/workspace-limits.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import type { Firing } from './firing.ts';
 import {
   type Definition,
@@ -47,6 +49,7 @@ export class Jobs {
   readonly #firing: Firing;
   readonly #targets: Targets;
   readonly #maxJobs: LimitOf;
+  #onDelete: (tx: Transaction, job: ActorId) => void = () => undefined;
 
   /** `maxJobs` returns the most jobs of a workspace; 0 means no limit. */
   constructor(
@@ -211,6 +214,7 @@ export class Jobs {
     store.write((tx) => {
       this.#states.erase(tx, job, record.homeId);
       tx.put(jobCounts, count - 1, workspaceId);
+      this.#onDelete(tx, job);
       removals.add(tx, { kind: JOB, workspaceId, home: record.homeId, id: jobId });
     });
   }
@@ -219,7 +223,30 @@ export class Jobs {
   fire(caller: Principal, jobId: string): Occurrence {
     const stored = this.#known(caller, jobId);
     requireControl(caller, stored.record);
-    return this.#firing.fire(jobIdOf(caller.workspaceId, jobId), stored, caller.userId);
+    const by = { trigger: 'person', firedBy: caller.userId } as const;
+    return this.#firing.fire(jobIdOf(caller.workspaceId, jobId), stored, by);
+  }
+
+  /** Fires a job by a hook, with arguments of this firing alone. Throws `not_found` and `job_running`. */
+  fireByHook(
+    workspaceId: WorkspaceId,
+    jobId: string,
+    by: Required<Pick<Occurrence, 'hookInId' | 'arguments'>>,
+  ): Occurrence {
+    const stored = this.#states.read(workspaceId, jobId);
+    return this.#firing.fire(jobIdOf(workspaceId, jobId), stored, { trigger: 'hook', ...by });
+  }
+
+  /** Returns the record of a job that the caller controls. Throws `not_found` and `role_too_low`. */
+  controlled(caller: Principal, jobId: string): JobRecord {
+    const { record } = this.#known(caller, jobId);
+    requireControl(caller, record);
+    return record;
+  }
+
+  /** Sets the listener for jobs that are deleted, in the transaction of the deletion. */
+  onDelete(listener: (tx: Transaction, job: ActorId) => void): void {
+    this.#onDelete = listener;
   }
 
   /** Returns the next instants of a schedule. Throws `invalid_request`. */

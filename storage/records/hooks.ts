@@ -58,6 +58,29 @@ export const deliveryRecords = defineRecord<Uint8Array>('hook-delivery', 1);
 /** Index of the deliveries that wait, by the time of the next attempt. Key: workspace id, hook id, place (`queuePlaceOf`). */
 export const hookQueue = defineMark('hook-queue');
 
+/** A hook that fires a job. Written in the home of the job. Key: workspace id, job id, hook id. */
+export interface HookInRecord {
+  readonly name: string | null;
+  readonly createdBy: string;
+  readonly createdAt: string;
+}
+export const hookInRecords = defineRecord<HookInRecord>('hook-in', 1);
+
+/** The job of a hook, for requests that name the hook alone. Written in the home of the job. Key: `SYSTEM`, hook id. */
+export interface HookInHome {
+  readonly workspaceId: string;
+  readonly jobId: string;
+  /** The notebook or conversation in whose home the job lives. */
+  readonly homeId: string;
+}
+export const hookInHomes = defineRecord<HookInHome>('hook-in-home', 1);
+
+/** JSON of the occurrence that a request has begun, by a hash of the request's id. Key: workspace id, hook id, hash. */
+export const hookInFirings = defineRecord<Uint8Array>('hook-in-firing', 1);
+
+/** Index of `hookInFirings` by time. Key: workspace id, hook id, time (fixed width) and hash. */
+export const hookInAges = defineMark('hook-in-age');
+
 const SEPARATOR = ' ';
 
 /** Returns the place of a delivery whose next attempt is due at `ms`, in milliseconds since 1970. */

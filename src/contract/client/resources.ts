@@ -67,6 +67,14 @@ export function resourcesOfPrograms(connection: Connection) {
       /** Yields the whole history of a job. */
       eachOccurrence: occurrences.each,
     },
+    /** Hooks at which other programs fire a job. */
+    hooksIn: {
+      list: callOf(connection, 'listHooksIn'),
+      /** Resolves with the hook, its URL and its secret, which is shown only once. */
+      create: (jobId: string, name: string | null = null, options: PostOptions = {}) =>
+        connection.json(operation('createHookIn', { params: { jobId }, body: { name }, ...options })),
+      delete: callOf(connection, 'deleteHookIn'),
+    },
     /** Hooks, which tell other servers of events. */
     hooks: {
       ...pagesOf(connection, 'listHooks'),

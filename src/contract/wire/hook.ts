@@ -3,10 +3,11 @@ import Type from 'typebox';
 import { closed, MetadataSchema, nullable, oneOf, optionalOrNull, Timestamp, type Wire } from './shape.ts';
 
 /** The events that a hook may ask for. */
-export const HOOK_EVENTS = [
+const HOOK_EVENTS = [
   'run.completed',
   'run.failed',
   'run.cancelled',
+  'job.failed',
   'job.skipped',
   'job.paused',
   'session.failed',
@@ -188,3 +189,36 @@ export const DeliverySchema = Type.Object(
   { $id: 'HookDelivery', ...closed },
 );
 export type Delivery = Wire<typeof DeliverySchema>;
+
+const hookIn = {
+  id: Type.String(),
+  jobId: Type.String(),
+  name: members.name,
+  url: Type.String({
+    description:
+      'Where other programs post to fire the job. A path below the address of the server, or a whole URL if the setting ' +
+      '`TROUPE_PUBLIC_URL` is set.',
+  }),
+  createdBy: Type.String({ description: 'The id of the user who made this resource.' }),
+  createdAt: Timestamp,
+};
+
+export const NewHookInSchema = Type.Object(
+  { name: optionalOrNull(members.name.anyOf[0]) },
+  { $id: 'NewHookIn', ...closed, examples: [{ name: 'CI' }] },
+);
+
+export const HookInSchema = Type.Object(hookIn, { $id: 'HookIn', ...closed });
+export type HookIn = Wire<typeof HookInSchema>;
+
+export const CreatedHookInSchema = Type.Object(
+  {
+    ...hookIn,
+    secret: Type.String({
+      description:
+        'The secret of the hook, for a bearer token or for signatures. It is shown only in this answer.',
+    }),
+  },
+  { $id: 'CreatedHookIn', ...closed },
+);
+export type CreatedHookIn = Wire<typeof CreatedHookInSchema>;

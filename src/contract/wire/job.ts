@@ -238,8 +238,8 @@ export const OccurrenceSchema = Type.Object(
   {
     id: Type.String(),
     jobId: Type.String(),
-    trigger: oneOf(['schedule', 'person'], {
-      description: 'Whether the schedule or a person has fired the job.',
+    trigger: oneOf(['schedule', 'person', 'hook'], {
+      description: 'Whether the schedule, a person or a hook has fired the job.',
     }),
     dueAt: Timestamp,
     lastDueAt: Type.Optional(
@@ -262,6 +262,13 @@ export const OccurrenceSchema = Type.Object(
     attempts: Type.Integer({ description: 'How many attempts have begun.' }),
     runId: nullable(Type.String({ description: 'The run of the last attempt that had one.' })),
     firedBy: Type.Optional(Type.String({ description: 'The user who has fired the job.' })),
+    hookInId: Type.Optional(Type.String({ description: 'The hook that has fired the job.' })),
+    arguments: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'Arguments of this occurrence alone, after those of the job: the body of the request to a hook.',
+      }),
+    ),
     startedAt: nullable({ ...Timestamp, description: 'When the run of the first attempt began.' }),
     finishedAt: nullable(Timestamp),
     report: Type.Optional(

@@ -75,6 +75,10 @@ export const PATHS = {
   deleteHook: 'DELETE /api/v3/hooks/:hookId',
   rotateHookSecret: 'POST /api/v3/hooks/:hookId/rotate',
   testHook: 'POST /api/v3/hooks/:hookId/test',
+  createHookIn: 'POST /api/v3/jobs/:jobId/hooks-in',
+  listHooksIn: 'GET /api/v3/jobs/:jobId/hooks-in',
+  deleteHookIn: 'DELETE /api/v3/jobs/:jobId/hooks-in/:hookInId',
+  fireByHook: 'POST /api/v3/hooks-in/:hookInId',
   listDeliveries: 'GET /api/v3/hooks/:hookId/deliveries',
   replayDelivery: 'POST /api/v3/hooks/:hookId/deliveries/:deliveryId/replay',
 

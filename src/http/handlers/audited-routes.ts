@@ -80,6 +80,12 @@ const CHANGES: Readonly<Record<string, EntryOf>> = {
     target: text(params.hookId),
     detail: text(params.deliveryId),
   }),
+  createHookIn: ({ params, answer }) => ({
+    action: 'hook-in.create',
+    target: text(answer.id),
+    detail: text(params.jobId),
+  }),
+  deleteHookIn: ({ params }) => ({ action: 'hook-in.delete', target: text(params.hookInId) }),
   cancelRun: ({ params }) => ({ action: 'run.cancel', target: text(params.runId) }),
   cancelRuns: ({ answer }) =>
     itemsOf(answer)

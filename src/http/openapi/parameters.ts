@@ -4,8 +4,8 @@ import type { ComponentSchemas } from './component-schemas.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Request headers that HTTP clients and proxies set, so that callers do not pass them. */
-const OF_TRANSPORT: ReadonlySet<string> = new Set(['host', 'x-forwarded-proto']);
+/** Request headers that HTTP clients and proxies set, or that belong to the credential, so that they are no parameters. */
+const OF_TRANSPORT: ReadonlySet<string> = new Set(['authorization', 'host', 'x-forwarded-proto']);
 const TEXT: Json = { type: 'string' };
 /** Headers whose spelling differs from the pattern of `Content-Range`. */
 const SPELLINGS: Readonly<Record<string, string>> = { etag: 'ETag', 'last-event-id': 'Last-Event-ID' };

@@ -106,6 +106,8 @@ export type Topic =
   | 'files-counted'
   /** These slots of homes have new events for hooks. */
   | 'hook-events'
+  /** Fire the job of this hook, if its home is your worker. */
+  | 'fire-by-hook'
   /** Which sessions of a workspace have a kernel? */
   | 'sessions-with-kernels';
 

@@ -8,7 +8,7 @@ import {
 } from '#src/http/routes/execution-environments.ts';
 import { fileRoutes } from '#src/http/routes/files.ts';
 import { frontEndRoutes } from '#src/http/routes/front-end.ts';
-import { hookRoutes } from '#src/http/routes/hooks.ts';
+import { hookInRoutes, hookRoutes } from '#src/http/routes/hooks.ts';
 import { jobRoutes } from '#src/http/routes/jobs.ts';
 import { liveNotebookRoutes } from '#src/http/routes/live-notebooks.ts';
 import { notebookPageRoutes } from '#src/http/routes/notebook-pages.ts';
@@ -72,5 +72,6 @@ export function notebookPlaneRoutes(
     ...codeRoutes(notebooks.codeCalls, sessions),
     ...jobRoutes(planes.jobs.jobs),
     ...hookRoutes(planes.hooks.hooks),
+    ...hookInRoutes(planes.hooks.hooksIn, planes.jobs.jobs, browsers.workers),
   ];
 }

@@ -8,6 +8,7 @@ import type { SecretStore } from '#src/datasource/keys/secret-store.ts';
 import { Deliveries } from '#src/hooks/deliveries.ts';
 import { HookStates, hookIdOf } from '#src/hooks/hook-states.ts';
 import { Hooks } from '#src/hooks/hooks.ts';
+import { HooksIn } from '#src/hooks/hooks-in.ts';
 import { Outbox } from '#src/hooks/outbox.ts';
 import { send } from '#src/hooks/sender.ts';
 import { reaches } from '#src/people/auth/permissions.ts';
@@ -15,10 +16,12 @@ import { PlaceClock } from '#src/runtime/homes/place-clock.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { hookPlaces } from '#storage/records/hooks.ts';
 import type { Ground } from './ground.ts';
+import type { JobPlane } from './open-jobs.ts';
 import type { NotebookPlane } from './open-notebooks.ts';
 
 export interface HookPlane {
   readonly hooks: Hooks;
+  readonly hooksIn: HooksIn;
   /** Takes up what dead processes have left, and looks for events and deliveries that are due. Called once everything is open. */
   begin(): void;
 }
@@ -29,15 +32,17 @@ interface HookGround extends Ground, RunPlaneContext {
   readonly vault: SecretStore;
   readonly agents: Pick<AgentPlane, 'mayKnow'>;
   readonly notebooks: Pick<NotebookPlane, 'actors'>;
+  readonly jobs: Pick<JobPlane, 'states' | 'jobs'>;
 }
 
 /** Opens the plane; `stack` ends its timer and its requests. */
 export function openHooks(ground: HookGround, stack: AsyncDisposableStack): HookPlane {
-  const { agents, cluster, config, identity, log, notebooks, ownPorts, phase, store, vault } = ground;
+  const { agents, cluster, config, identity, jobs, log, notebooks, ownPorts, phase, store, vault } = ground;
   const { members } = identity;
   const states = new HookStates(ground);
   const egress = createEgress({ listenHost: config.host, ownPorts, allow: config.egressAllow });
   const outbox = new Outbox(ground, states, {
+    jobs: jobs.states,
     publicUrl: config.publicUrl,
     onPlace: (slot, ms) => clock.note(slot, ms),
     mayKnow: (workspaceId, userId, sessionId) => {
@@ -75,6 +80,7 @@ export function openHooks(ground: HookGround, stack: AsyncDisposableStack): Hook
   states.onPlace((slot, ms) => clock.note(slot, ms));
   return {
     hooks: new Hooks(ground, states, outbox, vault),
+    hooksIn: new HooksIn(ground, jobs.jobs, vault, config.publicUrl),
     begin() {
       if (store.isReadOnly) return;
       const look = () => {

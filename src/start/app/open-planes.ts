@@ -76,7 +76,7 @@ export async function openPlanes(base: Ground, stack: AsyncDisposableStack): Pro
   const kernelsInUse = new KernelsInUse(notebooks.actors, notebooks.liveNotebooks);
   late.fill({ agents: agents.ofNotebooks, kernelsInUse, sessions: notebooks.sessions });
   const jobs = openJobs({ ...ground, files }, notebooks, agents, stack);
-  const hooks = openHooks({ ...ground, agents, notebooks, vault }, stack);
+  const hooks = openHooks({ ...ground, agents, notebooks, jobs, vault }, stack);
   const keys = (keyId?: string) =>
     keyId === undefined ? datasources.keys.ring : datasources.keys.ringWith(keyId);
   const provider = identity.openProvider(config, vault, keys, stack);

@@ -1,5 +1,6 @@
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { unlinkSealed } from '#src/datasource/keys/sealed-connections.ts';
+import { unlinkHookIn } from '#src/hooks/hooks-in.ts';
 import { beginBackgroundWork, forwardAudit } from './background-work.ts';
 import type { Planes } from './open-planes.ts';
 
@@ -17,7 +18,10 @@ export function openUpkeep(planes: Planes, stack: AsyncDisposableStack) {
       planes.jobs.forget(workspaceId);
     },
     deleted: (workspaceId) => log.info({ workspaceId }, 'a workspace was deleted'),
-    unlink: unlinkSealed,
+    unlink(tx, key) {
+      unlinkSealed(tx, key);
+      unlinkHookIn(tx, key);
+    },
   });
   const auditWarnings = forwardAudit(planes, audit, stack);
   const retention = beginBackgroundWork(planes, audit, stack);

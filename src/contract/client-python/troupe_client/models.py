@@ -715,6 +715,30 @@ class CreateCell(Struct, tag_field='type', tag='create-cell'):
     after: str | None | UnsetType = UNSET
 
 
+class CreatedHookIn(Struct):
+    id: str
+    job_id: str = field(name='jobId')
+    name: str | None
+    url: Annotated[
+        str,
+        Meta(
+            description='Where other programs post to fire the job. A path below the address of the server, or a whole URL if the setting `TROUPE_PUBLIC_URL` is set.'
+        ),
+    ]
+    created_by: Annotated[str, Meta(description='The id of the user who made this resource.')] = field(
+        name='createdBy'
+    )
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+    secret: Annotated[
+        str,
+        Meta(
+            description='The secret of the hook, for a bearer token or for signatures. It is shown only in this answer.'
+        ),
+    ]
+
+
 class CronSchedule(Struct):
     cron: Annotated[
         str,
@@ -1242,6 +1266,28 @@ class HookFilterOutput(Struct):
     ) = UNSET
 
 
+class HookIn(Struct):
+    id: str
+    job_id: str = field(name='jobId')
+    name: str | None
+    url: Annotated[
+        str,
+        Meta(
+            description='Where other programs post to fire the job. A path below the address of the server, or a whole URL if the setting `TROUPE_PUBLIC_URL` is set.'
+        ),
+    ]
+    created_by: Annotated[str, Meta(description='The id of the user who made this resource.')] = field(
+        name='createdBy'
+    )
+    created_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = field(
+        name='createdAt'
+    )
+
+
+class HookInList(Struct):
+    items: list[HookIn]
+
+
 class HookReason(Struct):
     code: str
     message: str
@@ -1628,7 +1674,7 @@ class NewHook(Struct):
             description='The URL to which the events are posted. Everybody who may read the hook sees it, so it should contain no secret.'
         ),
     ]
-    events: list[Literal['run.completed', 'run.failed', 'run.cancelled', 'job.skipped', 'job.paused', 'session.failed']]
+    events: list[Literal['run.completed', 'run.failed', 'run.cancelled', 'job.failed', 'job.skipped', 'job.paused', 'session.failed']]
     filter: HookFilter | UnsetType = UNSET
     name: str | None | UnsetType = UNSET
     paused: (
@@ -1640,6 +1686,10 @@ class NewHook(Struct):
         ]
         | UnsetType
     ) = UNSET
+
+
+class NewHookIn(Struct):
+    name: str | None | UnsetType = UNSET
 
 
 class NewModelKey(Struct):
@@ -3567,7 +3617,7 @@ class CreatedHook(Struct):
             description='The URL to which the events are posted. Everybody who may read the hook sees it, so it should contain no secret.'
         ),
     ]
-    events: list[Literal['run.completed', 'run.failed', 'run.cancelled', 'job.skipped', 'job.paused', 'session.failed']]
+    events: list[Literal['run.completed', 'run.failed', 'run.cancelled', 'job.failed', 'job.skipped', 'job.paused', 'session.failed']]
     filter: HookFilterOutput
     name: str | None
     paused: bool
@@ -3692,7 +3742,7 @@ class Hook(Struct):
             description='The URL to which the events are posted. Everybody who may read the hook sees it, so it should contain no secret.'
         ),
     ]
-    events: list[Literal['run.completed', 'run.failed', 'run.cancelled', 'job.skipped', 'job.paused', 'session.failed']]
+    events: list[Literal['run.completed', 'run.failed', 'run.cancelled', 'job.failed', 'job.skipped', 'job.paused', 'session.failed']]
     filter: HookFilterOutput
     name: str | None
     paused: bool
@@ -3729,7 +3779,7 @@ class HookChange(Struct):
         ]
         | UnsetType
     ) = UNSET
-    events: list[Literal['run.completed', 'run.failed', 'run.cancelled', 'job.skipped', 'job.paused', 'session.failed']] | UnsetType = (
+    events: list[Literal['run.completed', 'run.failed', 'run.cancelled', 'job.failed', 'job.skipped', 'job.paused', 'session.failed']] | UnsetType = (
         UNSET
     )
     filter: HookFilter | UnsetType = UNSET
@@ -3958,8 +4008,8 @@ class JobOccurrence(Struct):
     id: str
     job_id: str = field(name='jobId')
     trigger: Annotated[
-        Literal['schedule', 'person'],
-        Meta(description='Whether the schedule or a person has fired the job.'),
+        Literal['schedule', 'person', 'hook'],
+        Meta(description='Whether the schedule, a person or a hook has fired the job.'),
     ]
     due_at: Annotated[str, Meta(description='RFC 3339, in UTC, with milliseconds.')] = (
         field(name='dueAt')
@@ -3988,6 +4038,18 @@ class JobOccurrence(Struct):
         Annotated[str, Meta(description='The user who has fired the job.')] | UnsetType
     ) = field(name='firedBy', default=UNSET)
     report: JobReport | UnsetType = UNSET
+    hook_in_id: (
+        Annotated[str, Meta(description='The hook that has fired the job.')] | UnsetType
+    ) = field(name='hookInId', default=UNSET)
+    arguments: (
+        Annotated[
+            list[str],
+            Meta(
+                description='Arguments of this occurrence alone, after those of the job: the body of the request to a hook.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class JobOccurrencePage(Struct):

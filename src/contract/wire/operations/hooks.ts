@@ -1,6 +1,16 @@
-import { CreatedHookSchema, DeliverySchema, HookChangeSchema, HookSchema, NewHookSchema } from '../hook.ts';
+import {
+  CreatedHookInSchema,
+  CreatedHookSchema,
+  DeliverySchema,
+  HookChangeSchema,
+  HookInSchema,
+  HookSchema,
+  NewHookInSchema,
+  NewHookSchema,
+} from '../hook.ts';
+import { OccurrenceSchema } from '../job.ts';
 import { OrderedPageQuery } from '../lists.ts';
-import { EmptyBodySchema, pageSchema } from '../shape.ts';
+import { EmptyBodySchema, listSchema, pageSchema } from '../shape.ts';
 import { declareOperations } from './operation.ts';
 
 /** Hooks and their deliveries. */
@@ -44,6 +54,37 @@ export const HOOK_OPERATIONS = declareOperations({
     query: OrderedPageQuery,
     responses: {
       200: { description: 'A page of deliveries.', schema: pageSchema('HookDeliveryPage', DeliverySchema) },
+    },
+  },
+  createHookIn: {
+    body: NewHookInSchema,
+    responses: {
+      201: {
+        description: 'The hook was created. This answer alone has its secret.',
+        schema: CreatedHookInSchema,
+      },
+    },
+  },
+  listHooksIn: {
+    responses: {
+      200: { description: 'All hooks of the job.', schema: listSchema('HookInList', HookInSchema) },
+    },
+  },
+  deleteHookIn: { responses: { 204: { description: 'The hook was deleted.' } } },
+  fireByHook: {
+    takesBytes: true,
+    headers: {
+      authorization: '`Bearer` and the secret of the hook, unless the request is signed.',
+      'webhook-id': 'The id of the request. A request with the id of an earlier one is the same firing.',
+      'webhook-timestamp': 'The time of a signed request, in seconds since 1970.',
+      'webhook-signature': 'Signatures after the Standard Webhooks text, separated by spaces.',
+      'idempotency-key': 'The id of the request, where it has no `webhook-id`.',
+    },
+    responses: {
+      202: {
+        description: 'The occurrence, as it was when the request came first.',
+        schema: OccurrenceSchema,
+      },
     },
   },
   replayDelivery: {
