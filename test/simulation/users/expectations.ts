@@ -71,6 +71,8 @@ export class Expectations {
       if (server.up !== life || this.#wasTroubled(fromMs)) return;
       void this.#client.get(`/api/v3/runs/${runId}`).then((answer) => {
         if (!isAnswer(answer) || server.up !== life || answer.json.status !== 'running') return;
+        // A repeated request was answered with the run of an earlier life, which has no deadline any more.
+        if (beginsMs > 0 && answer.json.stale === true) return;
         this.#world.problem(`the run ${runId} still runs ${patienceMs / 1000} s ${why}`);
       });
     });
