@@ -227,8 +227,9 @@ export class Ledger {
         this.#world.problem(`the run ${runId} was stale, and its end is ${status}`);
   }
 
-  /** Only work with a deadline is out of time, and not before that deadline. */
+  /** Only work with a deadline is out of time, and not before that deadline. A clock that was set back tells no durations. */
   #judgeDeadlines(runs: readonly PrintedRun[]): void {
+    if (this.#world.clock.wasSetBack) return;
     const { promptLimitS } = this.#world.nature;
     for (const { runId, failure, tookMs } of runs) {
       if (failure !== TIMED_OUT && failure !== PROMPT_TIMED_OUT) continue;
