@@ -67,24 +67,34 @@ const MAX_PAYLOAD_CHARS = 8000;
 const MAX_SKEW_S = 300;
 /** How long the id of a request is remembered. */
 const MEMORY_MS = 24 * 3_600_000;
+/** The most ids of requests that are remembered for one hook. */
+export const MAX_REMEMBERED = 1000;
 /** How many old ids one firing forgets. */
 const MAX_FORGOTTEN = 10;
+/** The most ids that one commit of a deletion removes. */
+const MAX_REMOVED = 200;
+/** The kind of the removals of hooks that fire jobs. */
+const HOOK_IN = 'hook-in';
 const BEARER = 'Bearer ';
 
+type HookInContext = Pick<PlaneContext, 'store' | 'cluster' | 'removals'>;
+type FiredJobs = Pick<Jobs, 'controlled' | 'fireByHook' | 'onDelete'>;
+
 export class HooksIn {
-  readonly #context: PlaneContext;
-  readonly #jobs: Jobs;
+  readonly #context: HookInContext;
+  readonly #jobs: FiredJobs;
   readonly #vault: HookInVault;
   readonly #publicUrl: string;
   /** Compared in place of the secret of an unknown hook, so that its refusal takes as long. */
   readonly #decoy = newHookSecret();
 
-  constructor(context: PlaneContext, jobs: Jobs, vault: HookInVault, publicUrl: string | undefined) {
+  constructor(context: HookInContext, jobs: FiredJobs, vault: HookInVault, publicUrl: string | undefined) {
     this.#context = context;
     this.#jobs = jobs;
     this.#vault = vault;
     this.#publicUrl = publicUrl?.replace(/(?<!\/)\/+$/, '') ?? '';
     jobs.onDelete((tx, { workspaceId, id }) => this.#removeAll(tx, workspaceId, id));
+    context.removals.define(HOOK_IN, (workspaceId, id) => this.#removeSome(workspaceId, id));
     context.cluster.onAsked('fire-by-hook', (asked) => this.#answer(asked as AskedFiring));
   }
 
@@ -143,6 +153,18 @@ export class HooksIn {
     tx.remove(hookInRecords, workspaceId, jobId, id);
     tx.remove(hookInHomes, SYSTEM, id);
     this.#vault.remove(tx, workspaceId, secretNameOf(homeId, id));
+    this.#context.removals.add(tx, { kind: HOOK_IN, workspaceId, home: homeId, id });
+  }
+
+  /** Removes some ids of the requests to a hook that is deleted. Returns whether none is left. */
+  #removeSome(workspaceId: string, id: string): boolean {
+    const { store } = this.#context;
+    const places = [...store.list(hookInAges, workspaceId, [id], { limit: MAX_REMOVED })];
+    if (places.length > 0)
+      store.write((tx) => {
+        for (const { id: place } of places) forgetOne(tx, workspaceId, id, place);
+      });
+    return places.length < MAX_REMOVED;
   }
 
   /**
@@ -210,15 +232,14 @@ export class HooksIn {
     return occurrence;
   }
 
-  /** Forgets some ids that are too old. Each firing forgets more than it adds. */
+  /** Forgets some ids that are too old or too many. Each firing forgets more than it adds. */
   #forget(tx: Transaction, workspaceId: string, hookInId: string): void {
-    const { store } = this.#context;
-    for (const { id: place } of [
-      ...store.list(hookInAges, workspaceId, [hookInId], { limit: MAX_FORGOTTEN }),
-    ]) {
-      if (timeOfText(place) > Date.now() - MEMORY_MS) return;
-      tx.remove(hookInAges, workspaceId, hookInId, place);
-      tx.remove(hookInFirings, workspaceId, hookInId, place.split(' ')[1] ?? '');
+    const limit = MAX_REMEMBERED + MAX_FORGOTTEN;
+    const places = [...this.#context.store.list(hookInAges, workspaceId, [hookInId], { limit })];
+    const excess = places.length + 1 - MAX_REMEMBERED; // one is added in this commit
+    for (const [at, { id: place }] of places.slice(0, MAX_FORGOTTEN).entries()) {
+      if (at >= excess && timeOfText(place) > Date.now() - MEMORY_MS) return;
+      forgetOne(tx, workspaceId, hookInId, place);
     }
   }
 
@@ -226,6 +247,11 @@ export class HooksIn {
     const url = `${this.#publicUrl}${pathOf('fireByHook', { hookInId: id })}`;
     return { id, jobId, name, url, createdBy, createdAt };
   }
+}
+
+function forgetOne(tx: Transaction, workspaceId: string, hookInId: string, place: string): void {
+  tx.remove(hookInAges, workspaceId, hookInId, place);
+  tx.remove(hookInFirings, workspaceId, hookInId, place.split(' ')[1] ?? '');
 }
 
 /** Removes the way to a hook whose record is about to be removed with its workspace. */

@@ -83,16 +83,18 @@ async function post(egress: Egress, message: Message, signal: AbortSignal): Prom
   };
   const to = new URL(`${pathname}${search}`, originOf(route, tls));
   const open = tls === false ? httpRequest : httpsRequest;
-  const answer = await new Promise<IncomingMessage>((done, fail) => {
-    const request = open(to, { method: 'POST', agent, signal, headers });
-    request.once('response', done);
-    request.on('error', fail); // also after the answer, when the rest of it is not read
-    request.end(body);
-  });
-  const status = answer.statusCode ?? 0;
-  const response = await beginningOf(answer);
-  agent.destroy();
-  return { status, response, failure: failureOf(status) };
+  try {
+    const answer = await new Promise<IncomingMessage>((done, fail) => {
+      const request = open(to, { method: 'POST', agent, signal, headers });
+      request.once('response', done);
+      request.on('error', fail); // also after the answer, when the rest of it is not read
+      request.end(body);
+    });
+    const status = answer.statusCode ?? 0;
+    return { status, response: await beginningOf(answer), failure: failureOf(status) };
+  } finally {
+    agent.destroy();
+  }
 }
 
 /** Resolves with the beginning of the body. The rest is not read, and the connection is closed. */
