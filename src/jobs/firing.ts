@@ -66,8 +66,10 @@ export class Firing {
     const stored = this.#states.find(job.workspaceId, job.id);
     const peek = this.#states.actors.restore(job);
     if (stored === undefined || peek === undefined) return;
-    const { occurrence, nextMs, isPaused } = peek.snapshot.context;
+    const { nextMs, isPaused } = peek.snapshot.context;
     if (!isPaused && nextMs !== null && nextMs <= nowMs) this.#meet(job, stored, nextMs, nowMs);
+    // Read now: the instant may have taken the place of the occurrence that waited for its next attempt.
+    const occurrence = this.#states.actors.peek(job)?.snapshot.context.occurrence ?? null;
     const retryAtMs = occurrence?.retryAtMs ?? null;
     if (occurrence === null || retryAtMs === null || retryAtMs > nowMs) return;
     const refusal = this.#targets.refusal(job.workspaceId, stored);

@@ -84,6 +84,15 @@ test('with cancel an instant replaces an occurrence without a run at once, and w
   assert.deepEqual([job.status(), job.queued()], ['due', 0]);
 });
 
+test('an instant that replaces an occurrence between two attempts begins one attempt, also when the next one is due', async (t) => {
+  const job = await everyMinute(t, 'last', 1, 'cancel');
+  job.attend(CREATED + MINUTE_MS);
+  const retryAtMs = CREATED + 2 * MINUTE_MS;
+  job.tell({ type: 'over', failure: { code: 'kernel_killed', message: '' }, retryAtMs });
+  job.attend(retryAtMs);
+  assert.deepEqual([job.status(), job.begun()], ['due', 2]);
+});
+
 test('a job that catches up with all fires the oldest missed instant and queues the others in order', async (t) => {
   const job = await everyMinute(t, 'all');
   job.attend(CREATED + 4 * MINUTE_MS);
