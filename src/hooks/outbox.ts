@@ -78,10 +78,9 @@ export class Outbox {
     this.#states = states;
     this.#parts = parts;
     // In the turn in which the run ends, so that its end and the event are one commit.
-    context.runs.actors.on(({ workspaceId }, { runId, status, error }) => {
-      if (status !== 'running')
-        this.note(workspaceId, { type: `run.${status}`, runId, errorCode: error?.code ?? null });
-    });
+    context.runs.onEnded(({ workspaceId }, { runId, status, error }) =>
+      this.note(workspaceId, { type: `run.${status}`, runId, errorCode: error?.code ?? null }),
+    );
     // In the turns in which an occurrence is over and a job is paused, for the same reason.
     parts.jobs.onOccurrence((_, { workspaceId, id: jobId }, { id: occurrenceId, status, ...occurrence }) => {
       if (status !== 'failed' && status !== 'skipped') return;

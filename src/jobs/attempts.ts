@@ -136,9 +136,9 @@ export class Attempts implements Disposable {
     this.#reports = reports;
     this.#parts = parts;
     // In the turn in which the run ends, so that its end and that of the occurrence are one commit.
-    context.runs.actors.on(({ id }, { status, error }) => {
+    context.runs.onEnded(({ id }, { status, error }) => {
       const attempt = this.#byRun.get(id);
-      if (attempt !== undefined && status !== 'running') this.#runEnded(attempt, status, error ?? null);
+      if (attempt !== undefined) this.#runEnded(attempt, status, error ?? null);
     });
   }
 

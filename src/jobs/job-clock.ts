@@ -201,6 +201,6 @@ export class JobClock implements Disposable {
 /** Returns a text that failures of one kind have in common: the name of the error, and the place in the code that has thrown it. */
 function kindOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
-  const [, place = ''] = /^\s+at (.*)$/m.exec(error.stack ?? '') ?? [];
+  const [, place = ''] = /^ +at (.*)$/m.exec(error.stack ?? '') ?? [];
   return `${error.name} ${place}`;
 }

@@ -6,6 +6,7 @@ import test, { type TestContext } from 'node:test';
 import { type AnyActorRef, createActor, fromCallback, type StateValue } from 'xstate';
 import { type AgentSessionContext, agentSessionMachine } from '#machines/agent-session.ts';
 import { unprovided } from '#machines/any-session.ts';
+import { hookMachine, hookStatus } from '#machines/hook.ts';
 import { jobMachine, jobStatus } from '#machines/job.ts';
 import {
   type NotebookSessionEvent,
@@ -228,6 +229,7 @@ test('a caller that breaks the rule of a part gets an error with the rule', asyn
     'A submitted run has JSON.': () => submissionJson({ runId: 'run_1', lastEventId: '', json: [] } as never),
     'A chart that runs has all its ports.': unprovided('kernel'),
     'Each state of a job has a status.': () => jobStatus({ matches: () => false } as never),
+    'Each state of a hook has a status.': () => hookStatus({ matches: () => false } as never),
     'Each state of a notebook session has a status.': () => sessionStatus({ matches: () => false } as never),
   };
   for (const [rule, call] of Object.entries(calls)) assert.throws(call, broken(rule), rule);
@@ -239,6 +241,14 @@ test('a job that works has an occurrence', () => {
   const actor = createActor(jobMachine, { snapshot, input: context });
   const error = errorAfter(actor, [{ type: 'begun', runId: 'run_1' }] as never[]);
   broken('An active job has an occurrence.')(error);
+});
+
+test('a hook that sends has a delivery', () => {
+  const context = { hookId: 'hook_1', delivery: null } as never;
+  const snapshot = hookMachine.resolveState({ value: 'sending', context } as never);
+  const actor = createActor(hookMachine, { snapshot, input: context });
+  const error = errorAfter(actor, [{ type: 'failed', retryAtMs: 1 }] as never[]);
+  broken('A hook that sends has a delivery.')(error);
 });
 
 test('only a request of a page that is known to be audited writes into the audit', () => {

@@ -67,7 +67,8 @@ test('the health checks of proxies and of the image depend on whether the server
 
 test('nginx does not limit bodies of operations that take bytes of any size', () => {
   const [, unlimited = ''] = /location ~ (\S+) \{\s+client_max_body_size 0;/.exec(read('nginx.conf')) ?? [];
-  const paths = Object.values(OPERATIONS).flatMap((operation) =>
+  const { fireByHook: _, ...others } = OPERATIONS; // its body has at most 32 KiB
+  const paths = Object.values(others).flatMap((operation) =>
     'takesBytes' in operation ? [operation.path.replaceAll(/:\w+\*?/g, 'x')] : [],
   );
   assert.ok(paths.length > 0);

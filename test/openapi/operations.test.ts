@@ -70,6 +70,7 @@ const WITHOUT_CALL: Readonly<Record<string, string>> = {
   getNotebookPageHealth: 'asked by the page of a notebook',
   getFrontEndFile: 'loaded by exported pages',
   getFrontEndAsset: 'loaded by exported pages',
+  fireByHook: 'called by programs elsewhere, with the secret of the hook alone',
   callMcp: 'called by clients of the Model Context Protocol',
 };
 

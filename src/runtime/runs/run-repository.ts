@@ -3,7 +3,7 @@
  * decision on the record, in the same turn of the event loop.
  */
 
-import { runMachine } from '#machines/run.ts';
+import { type RunNotice, runMachine } from '#machines/run.ts';
 import type { Failure } from '#src/base/errors/errors.ts';
 import { invariant } from '#src/base/errors/invariant.ts';
 import { faultPoint } from '#src/base/fault-points.ts';
@@ -23,6 +23,7 @@ import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import type { Permits } from '#storage/workspace-permits.ts';
 import type { ActorKind } from '../actors/actor-kind.ts';
+import type { ActorId } from '../actors/address.ts';
 import type { ActorRuntime } from '../actors/runtime.ts';
 import { PrintedTexts } from './printed-text.ts';
 import { encodeRun, parse, type RunDocument, withEncodedInput } from './run-document.ts';
@@ -82,6 +83,9 @@ interface UnfinishedRun {
   readonly entry: RunIndexEntry | undefined;
 }
 
+/** Called with a run that has ended. */
+export type EndListener = (run: ActorId, end: RunNotice & { readonly status: TerminalStatus }) => void;
+
 type EndedRun = RunDocument & { readonly status: TerminalStatus; readonly finishedAt: string };
 
 const FREE: Permits = { hasRoom: () => true, take: () => ({ [Symbol.dispose]: () => undefined }) };
@@ -102,6 +106,7 @@ export class RunRepository {
    */
   readonly #begun = new Map<string, UnfinishedRun>();
   readonly #ends: RunEnds;
+  readonly #onEnded: EndListener[] = [];
   readonly #metrics: RunMetrics;
   readonly #tracer: Tracer | undefined;
 
@@ -142,6 +147,17 @@ export class RunRepository {
     );
     this.printed = new PrintedTexts(store);
     this.reader = new RunReader(store, this, { settled, ends, isDeleted });
+  }
+
+  /** Calls `listener` in the turn in which a run ends, so that its writes and the end of the run are one commit. */
+  onEnded(listener: EndListener): void {
+    // One listener of the actors for all of them, because runs also begin.
+    if (this.#onEnded.length === 0)
+      this.actors.on((run, notice) => {
+        if (notice.status === 'running') return;
+        for (const told of this.#onEnded) told(run, { ...notice, status: notice.status });
+      });
+    this.#onEnded.push(listener);
   }
 
   /**

@@ -42,6 +42,7 @@ export interface StreamRequest {
 export class SessionPlane<Live extends LiveSession> {
   readonly #runs: RunRepository;
   readonly #options: SessionPlaneOptions<Live>;
+  #onFailed: (session: ActorId, reason: string | null) => void = () => undefined;
 
   constructor(runs: RunRepository, options: SessionPlaneOptions<Live>) {
     this.#runs = runs;
@@ -54,6 +55,11 @@ export class SessionPlane<Live extends LiveSession> {
       const event = runStatusEvent(sessionId, { id: runId, status, error, createdBy }, timestamp());
       live.peek({ workspaceId, id: sessionId })?.publishRunStatus(event, committed);
     });
+  }
+
+  /** Sets the listener for sessions that fail. It is called in the turn of the failure, whose commit has its writes. */
+  onFailed(listener: (session: ActorId, reason: string | null) => void): void {
+    this.#onFailed = listener;
   }
 
   /** Returns a function that attaches a subscriber to the stream of a session that is not closed. */
@@ -106,6 +112,7 @@ export class SessionPlane<Live extends LiveSession> {
       return;
     }
     const { status, reason } = notice;
+    if (status === 'failed') this.#onFailed(session, reason);
     const data = { status, ...(reason === null ? {} : { reason }) };
     live.streamOf(session)?.publish({ type: 'session.status', sessionId: session.id, data }, committed);
   }

@@ -31,7 +31,7 @@ interface HookGround extends Ground, RunPlaneContext {
   readonly log: Ground['log'];
   readonly vault: SecretStore;
   readonly agents: Pick<AgentPlane, 'mayKnow'>;
-  readonly notebooks: Pick<NotebookPlane, 'actors'>;
+  readonly notebooks: Pick<NotebookPlane, 'plane'>;
   readonly jobs: Pick<JobPlane, 'states' | 'jobs'>;
 }
 
@@ -50,10 +50,9 @@ export function openHooks(ground: HookGround, stack: AsyncDisposableStack): Hook
       return reader !== undefined && agents.mayKnow(reader, sessionId);
     },
   });
-  notebooks.actors.on(({ workspaceId, id }, notice) => {
-    if (notice.type === 'session.status' && notice.status === 'failed')
-      outbox.note(workspaceId, { type: 'session.failed', notebookId: id, reason: notice.reason });
-  });
+  notebooks.plane.onFailed(({ workspaceId, id }, reason) =>
+    outbox.note(workspaceId, { type: 'session.failed', notebookId: id, reason }),
+  );
   const deliveries = stack.use(
     new Deliveries(ground, states, {
       send: (message, signal) => send(egress, message, signal),

@@ -107,7 +107,8 @@ test('every POST route reads the idempotency key before the rest of the request'
   const { paths } = (await server.client.openapi()) as { paths: Record<string, Record<string, unknown>> };
   const posts = Object.entries(paths).flatMap(([path, operations]) => ('post' in operations ? [path] : []));
   assert.ok(posts.length >= 9);
-  for (const path of posts) {
+  // A sender of a hook chooses any id, which is a part of the request to its own hook alone.
+  for (const path of posts.filter((one) => !one.includes('/hooks-in/{hookInId}'))) {
     const { status, body } = await server.request('POST', path.replace(/\{\w+\}/g, 'x'), {
       headers: { 'idempotency-key': 'not usable' },
       body: {},

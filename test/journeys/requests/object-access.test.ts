@@ -64,6 +64,12 @@ const { id: jobId } = await ann.client.jobs.create({
   schedule: NEVER,
   paused: true,
 });
+const { id: hookInId } = await ann.client.hooksIn.create(jobId);
+const { id: hookId } = await ann.client.hooks.create({
+  url: 'https://receiver.invalid/',
+  events: ['run.failed'],
+});
+const { id: deliveryId } = await ann.client.hooks.test(hookId);
 const { items: tokens } = await ann.client.accessTokens.list();
 const [{ updatedAt: version } = assert.fail('there is no version')] = await ann.client.notebooks.versions(
   notebook.id,
@@ -82,7 +88,8 @@ const OBJECTS: Readonly<Record<string, Place & { readonly private?: 'yes' }>> = 
   '/api/v3/agent-sessions/': { sessionId: conversationId, userId: 'guest.of.ann', private: 'yes' },
   '/api/v3/datasources/': { slug: 'anns', subject: 'user:ann', private: 'yes' },
   '/api/v3/access-tokens/': { tokenId: tokens[0]!.id, private: 'yes' },
-  '/api/v3/jobs/': { jobId },
+  '/api/v3/jobs/': { jobId, hookInId },
+  '/api/v3/hooks/': { hookId, deliveryId },
   '/api/v3/members/': { userId: 'ann' },
   '/api/v3/workspaces/': { workspaceId: owner.workspaceId },
   '/api/v3/actors/': { kind: 'run', id: prompt.runId },
@@ -213,10 +220,22 @@ const NAMED_IN_BODIES: Readonly<Record<string, readonly [id: string, bodyOf: (id
   'openAgentSession.notebookSessionId': [notebook.id, (id) => ({ environmentId, notebookSessionId: id })],
   'openAgentSession.id': [conversationId, (id) => ({ environmentId, id })],
   'cancelRuns.runIds': [prompt.runId, (id) => ({ runIds: [id] })],
+  'createJob.agentSessionId': [
+    conversationId,
+    (id) => ({ target: { agentSessionId: id, prompt: 'Hello.' }, schedule: NEVER }),
+  ],
   'createJob.notebookId': [notebook.id, (id) => ({ target: { notebookId: id }, schedule: NEVER })],
 };
 /** Members that name a person or a part of the resource in the path. */
 const NAMES_NO_OBJECT = new Set(['userId', 'cellId', 'cell_id', 'tool_call_id', 'workspaceId']);
+
+/** Members of filters. They are compared with the events of the caller's own workspace, and nobody looks for their objects. */
+const ONLY_COMPARED = new Set([
+  'createHook.jobId',
+  'createHook.notebookId',
+  'updateHook.jobId',
+  'updateHook.notebookId',
+]);
 
 /** Members whose objects are answered one by one, each with its own error. */
 const ANSWERS_EACH = new Set(['cancelRuns.runIds']);
@@ -227,7 +246,8 @@ test('no operation reveals to another workspace the existence of a resource that
       ? []
       : membersOf(one.body)
           .filter((name) => /(^id|Id|_id)s?$/.test(name) && !NAMES_NO_OBJECT.has(name))
-          .map((name) => ({ ...one, key: `${one.id}.${name}` })),
+          .map((name) => ({ ...one, key: `${one.id}.${name}` }))
+          .filter(({ key }) => !ONLY_COMPARED.has(key)),
   );
   assert.deepEqual(new Set(found.map(({ key }) => key)), new Set(Object.keys(NAMED_IN_BODIES)));
   for (const { key, method, path } of found) {
@@ -324,6 +344,10 @@ async function successes(): Promise<Readonly<Record<string, Request & { readonly
       body: { target: { notebookId: other.id }, schedule: NEVER, paused: true },
     },
     fireJob: { path: `/api/v3/jobs/${jobId}/run` },
+    createHookIn: { path: `/api/v3/jobs/${jobId}/hooks-in`, body: {} },
+    rotateHookSecret: { path: `/api/v3/hooks/${hookId}/rotate` },
+    testHook: { path: `/api/v3/hooks/${hookId}/test` },
+    replayDelivery: { path: `/api/v3/hooks/${hookId}/deliveries/${deliveryId}/replay` },
     cancelRun: { path: `/api/v3/runs/${pendingRun}/cancel` },
     testDatasource: { path: '/api/v3/datasources/anns/test' },
     grantDatasource: { path: '/api/v3/datasources/anns/grants', body: { subject: 'user:bob' } },

@@ -61,6 +61,8 @@ test('an editor can also write', () => {
       'run.cancel',
       'run.delete',
       'job.write',
+      'hook.read',
+      'hook.write',
       'code.execute',
       'agent.open',
       'agent.prompt',

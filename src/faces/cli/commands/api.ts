@@ -203,7 +203,7 @@ function parametersOf(id: OperationId, spec: OperationSpec): Parameter[] {
       option: optionFor(name, description).makeOptionMandatory(isRequired),
     });
   }
-  if (method === 'POST') {
+  if (method === 'POST' && !found.some(({ name }) => name === 'idempotency-key')) {
     const description =
       'a repeated request with the same key takes effect once, and gets the first answer again';
     found.push({ in: 'header', name: 'idempotency-key', option: optionFor('idempotency-key', description) });
