@@ -18,7 +18,7 @@ import type { ActorId } from '#src/runtime/actors/address.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import { type JobAttemptRecord, jobAttempts, slotText } from '#storage/records/jobs.ts';
+import { type JobAttemptRecord, jobAttempts, slotOfText, slotText } from '#storage/records/jobs.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { AttemptLine, type WaitingAttempt } from './attempt-line.ts';
 import { type JobStates, jobIdOf, type StoredJob } from './job-states.ts';
@@ -197,6 +197,14 @@ export class Attempts implements Disposable {
       carryOut: () => this.#carryOut(attempt, dueMs),
     };
     this.#line.add(attempt.waiting);
+  }
+
+  /**
+   * Yields the slots of the attempts of this process until everything that they have made is removed. The removal writes the session
+   * of a copy, so the slot must not leave this worker before.
+   */
+  *busySlots(): Generator<number> {
+    for (const { slot } of this.#own.values()) yield slotOfText(slot);
   }
 
   /** Ends the attempts of dead processes whose jobs have their home here, and removes their copies. */
@@ -461,7 +469,10 @@ export class Attempts implements Disposable {
     const { store } = this.#context;
     const key = [slot, occurrenceId, String(number)] as const;
     const record = store.get(jobAttempts, SYSTEM, ...key);
-    if (record === undefined) return;
+    if (record === undefined) {
+      this.#own.delete(keyOf({ occurrenceId, number }));
+      return;
+    }
     const { copyId, environmentId } = record;
     const forget = instead ?? ((tx: Transaction) => tx.remove(jobAttempts, SYSTEM, ...key));
     const by = this.#states.find(job.workspaceId, job.id)?.record.ownerId ?? '';

@@ -74,6 +74,11 @@ export function slotText(slot: number): string {
   return slot.toString(16).padStart(2, '0');
 }
 
+/** Returns the slot of a text of `slotText`. */
+export function slotOfText(text: string): number {
+  return Number.parseInt(text, 16);
+}
+
 /** Returns the place of a job that needs attention at `ms`, in milliseconds since 1970. */
 export function jobPlaceOf(ms: number, workspaceId: string, jobId: string): string {
   return [timeText(ms), workspaceId, jobId].join(SEPARATOR);

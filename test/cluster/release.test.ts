@@ -18,9 +18,9 @@ const TABLE = dealSlots([0, 1]);
 
 /**
  * Worker 0 of two, whose actors and sessions record their calls. `active` are the homes in which an
- * actor or a session is alive.
+ * actor or a session is alive, `working` the slots of other work.
  */
-async function startWorker(t: TestContext, active: readonly Home[]) {
+async function startWorker(t: TestContext, active: readonly Home[], working: readonly number[] = []) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-peers-'));
   const stack = new AsyncDisposableStack();
   t.after(async () => {
@@ -66,6 +66,7 @@ async function startWorker(t: TestContext, active: readonly Home[]) {
     {
       member: { channel, peers },
       planes: [leaving('sessions'), leaving('conversations')],
+      busySlots: () => working,
       makeMirror: fail,
     },
     stack,
@@ -94,6 +95,20 @@ test('a slot stays in its worker as long as one of its homes has a live object',
   const busy = active.map(({ workspaceId, id }) => slotOf(workspaceId, id)).sort((a, b) => a - b);
   const kept = TABLE.owners.flatMap((owner, slot) => (owner === 0 && !released.includes(slot) ? [slot] : []));
   assert.deepEqual(kept, busy);
+});
+
+test('a slot stays in its worker as long as an attempt of a job works there', async (t) => {
+  const [home] = homesHere(1);
+  assert.ok(home !== undefined);
+  const slot = slotOf(home.workspaceId, home.id);
+  const { release, stored } = await startWorker(t, [], [slot]);
+  const releasing = release(SLOTS);
+  stored();
+  const released = await releasing;
+  assert.deepEqual(
+    TABLE.owners.flatMap((owner, at) => (owner === 0 && !released.includes(at) ? [at] : [])),
+    [slot],
+  );
 });
 
 test('the state of a home leaves memory with its slot, once all decisions about it are stored', async (t) => {

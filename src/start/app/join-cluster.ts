@@ -23,13 +23,15 @@ export interface JoinOptions {
   readonly member: ClusterMember;
   /** The planes that hold state of sessions in memory, in addition to actors. */
   readonly planes: readonly { leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void }[];
+  /** Yields slots with work that belongs to no request and to no live actor. */
+  readonly busySlots: () => Iterable<number>;
   readonly makeMirror: MirrorMaker;
 }
 
 /** Returns the forwarder of requests for the HTTP server. `stack` ends the connections to the other workers. */
 export function joinCluster(
   { store, runtime }: Pick<PlaneContext, 'store' | 'runtime'>,
-  { member: { channel, peers }, planes, makeMirror }: JoinOptions,
+  { member: { channel, peers }, planes, busySlots, makeMirror }: JoinOptions,
   stack: AsyncDisposableStack,
 ): Forwarding {
   stack.use(peers);
@@ -46,7 +48,10 @@ export function joinCluster(
     async join(handle, busyHomes) {
       channel.onReleaseAsked(async (count) => {
         const homes = [...runtime.activeHomes(), ...busyHomes()];
-        const busy = new Set(homes.map(({ workspaceId, id }) => slotOf(workspaceId, id)));
+        const busy = new Set([
+          ...homes.map(({ workspaceId, id }) => slotOf(workspaceId, id)),
+          ...busySlots(),
+        ]);
         const released = peers.release(count, (slot) => !busy.has(slot));
         await store.durable();
         // A newer table may have left the slots here.

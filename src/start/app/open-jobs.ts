@@ -28,6 +28,8 @@ export interface JobPlane {
   readonly condition: () => JobsCondition;
   /** Frees the memory of a deleted workspace. */
   readonly forget: (workspaceId: string) => void;
+  /** Yields the slots in which attempts of jobs are in progress. */
+  readonly busySlots: () => Iterable<number>;
   /** Ends what dead processes have left, and looks for jobs that are due. Called once everything is open. */
   begin(): void;
 }
@@ -83,6 +85,7 @@ export function openJobs(
     forget: (workspaceId) => states.tally.forget(workspaceId),
     jobs: new Jobs(ground, states, firing, targets, (workspaceId) => identity.limits.of(workspaceId, 'jobs')),
     states,
+    busySlots: () => attempts.busySlots(),
     begin() {
       if (store.isReadOnly) return;
       const look = () => {

@@ -56,7 +56,12 @@ export async function openServer(
         member &&
         joinCluster(
           planes,
-          { member, planes: [planes.agents.plane, planes.notebooks.plane, actorReporter], makeMirror },
+          {
+            member,
+            planes: [planes.agents.plane, planes.notebooks.plane, actorReporter],
+            busySlots: planes.jobs.busySlots,
+            makeMirror,
+          },
           stack,
         ),
       connections: new ConnectionLimit(config.maxConnections, cluster.size),
