@@ -1,5 +1,5 @@
 /** Jobs of real servers that are killed around the moments at which a job fires, its run begins and its run ends. */
-// tier: whole, because it kills servers and workers a hundred times
+// tier: whole, because it kills servers and workers many times
 // runs alone: it starts many processes, which keep both processors busy
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,8 +13,8 @@ import type { Occurrence } from '#src/contract/wire/job.ts';
 import { eventually, processFact, type WorkerFact, workersOf } from '#test/support/processes.ts';
 import { Victim } from './victim.ts';
 
-/** Of each server. */
-const KILLS = 50;
+/** Of each server. More of them are a setting, because each takes some seconds. */
+const KILLS = Number(process.env.TROUPE_TEST_KILLS ?? '12');
 const POINTS: readonly FaultPoint[] = ['job.fired', 'job.running', 'job.ended', 'turn.durable'];
 const EVERY_MS = 1000;
 
