@@ -4037,7 +4037,6 @@ class JobOccurrence(Struct):
     fired_by: (
         Annotated[str, Meta(description='The user who has fired the job.')] | UnsetType
     ) = field(name='firedBy', default=UNSET)
-    report: JobReport | UnsetType = UNSET
     hook_in_id: (
         Annotated[str, Meta(description='The hook that has fired the job.')] | UnsetType
     ) = field(name='hookInId', default=UNSET)
@@ -4050,6 +4049,7 @@ class JobOccurrence(Struct):
         ]
         | UnsetType
     ) = UNSET
+    report: JobReport | UnsetType = UNSET
 
 
 class JobOccurrencePage(Struct):
