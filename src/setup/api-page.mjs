@@ -5,14 +5,15 @@ import { named, writePage } from './page-files.mjs';
 
 /**
  * Swagger UI asks a validator on another host unless `validatorUrl` is null. With `queryConfigEnabled`, a link could make the page
- * read another document. The addresses are relative, because the server may be below a path of a proxy.
+ * read another document. The addresses are relative, because the server may be below a path of a proxy. The groups are closed at first:
+ * Swagger UI 5.35 stops after a few operations when it has to show more than 128 at once.
  */
 const START = `SwaggerUIBundle({
   url: 'api/v3/openapi.json',
   dom_id: '#api',
   deepLinking: true,
   filter: true,
-  docExpansion: 'list',
+  docExpansion: 'none',
   defaultModelsExpandDepth: 0,
   persistAuthorization: false,
   queryConfigEnabled: false,

@@ -17,6 +17,7 @@ test('the page of the API lists operations, sends a request with a token, and as
   await dialog.first().locator('input').fill(OWNER.token);
   await dialog.first().getByRole('button', { name: 'Apply credentials' }).click();
   await dialog.first().getByRole('button', { name: 'Close' }).click();
+  await page.locator('#operations-tag-Identity').click();
   const operation = page.locator('#operations-Identity-getMe');
   await operation.locator('.opblock-summary-control').click();
   await operation.getByRole('button', { name: 'Try it out' }).click();
