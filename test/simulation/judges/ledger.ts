@@ -67,6 +67,8 @@ const CELL_FAILED = 'cell_failed';
 /** The errors of work that was stopped by its deadline, and by the server's limit for prompts. */
 const TIMED_OUT = 'timed_out';
 const PROMPT_TIMED_OUT = 'agent_time_limit';
+/** How long a request that stops the work of a session may be on its way. It also stops a run that was sent meanwhile. */
+const MAX_TRAVEL_MS = 500;
 /** Times in records are whole milliseconds. */
 const ROUNDED_MS = 2;
 /** The most characters of an event in a report. */
@@ -250,7 +252,7 @@ export class Ledger {
       if (entry.kind !== 'final-run' || entry.status !== 'cancelled' || this.#cancelled.has(entry.runId))
         continue;
       const from = sentAt.get(entry.runId);
-      if (from !== undefined && !this.#stopped.get(entry.session)?.some((at) => at >= from))
+      if (from !== undefined && !this.#stopped.get(entry.session)?.some((at) => at + MAX_TRAVEL_MS >= from))
         this.#world.problem(`the run ${entry.runId} was cancelled, and nobody had asked for that`);
     }
   }
