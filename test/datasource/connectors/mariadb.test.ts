@@ -1,8 +1,11 @@
 /** Runs against a real MariaDB, as `mariadb` and as `mysql`. */
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { test } from 'node:test';
+import { eventually } from '#test/support/processes.ts';
 import { mariadbServer } from '#test/support/stand-ins/databases.ts';
 import { mariadbConnection } from '../connections.ts';
+import { listeningWith } from '../listening.ts';
 import { ask, probeFixture } from '../probe-fixture.ts';
 import { cannot, conformance } from './conformance.ts';
 
@@ -176,4 +179,35 @@ test('values of MariaDB are the same with and without parameters', { skip }, asy
   } finally {
     await change(`DROP TABLE ${table}`);
   }
+});
+
+test('a cancel that does not reach the database is repeated', { skip }, async (t) => {
+  let connections = 0;
+  const port = await listeningWith(t, (socket) => {
+    if (++connections === 2) return socket.destroy();
+    const other = connect(mariadbServer.port, mariadbServer.host);
+    other.on('error', () => {});
+    socket.once('close', () => other.destroy());
+    socket.pipe(other).pipe(socket);
+  });
+  const fixture = probeFixture(t);
+  const session = await fixture.open(mariadbConnection({ host: '127.0.0.1', port, tls: 'disable' }));
+  const watcher = await fixture.open(mariadbConnection());
+  const [[id] = []] = (await ask(session, 'SELECT CONNECTION_ID()')).rows;
+  const isRunning = async () => {
+    const state = `SELECT COUNT(*) FROM information_schema.processlist WHERE id = ${id} AND info LIKE '%SLEEP%'`;
+    return (await ask(watcher, state)).rows[0]?.[0] === 1;
+  };
+  const stop = new AbortController();
+  const asked = ask(session, 'SELECT SLEEP(600)', { signal: stop.signal, readOnly: false });
+  asked.catch(() => {}); // it is awaited below
+  await eventually('the statement runs', isRunning);
+  stop.abort();
+  await assert.rejects(asked, { category: 'cancelled' });
+  await eventually('the statement has ended', async () => !(await isRunning()));
+  assert.equal(
+    connections,
+    4,
+    'the link, the lost cancel, its repetition, and the cancel of what may be left',
+  );
 });

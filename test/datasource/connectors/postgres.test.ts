@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { TLSSocket } from 'node:tls';
 import { ROW_LIMIT_BYTES } from '#src/datasource/rows.ts';
+import { eventually } from '#test/support/processes.ts';
 import { postgresServer as server } from '#test/support/stand-ins/databases.ts';
 import { TEST_CERTIFICATE, TEST_KEY } from '#test/support/stand-ins/test-certificate.ts';
 import { type PostgresParts, postgresConnection, redshiftConnection } from '../connections.ts';
@@ -182,6 +183,48 @@ test('a large result comes in batches of a bounded size, and all its rows arrive
     seen,
     Array.from({ length: wanted }, (_, at) => at + 1),
   );
+});
+
+test('a query that is cancelled between two portions of its rows runs no further portion', {
+  skip,
+}, async (t) => {
+  const { fixture, connection, observe } = running(t, postgresConnection());
+  const session = await fixture.open(connection);
+  const { isRunning } = await observe(session);
+  const stop = new AbortController();
+  const sql = 'SELECT n, CASE WHEN n > 300 THEN pg_sleep(600) IS NULL END FROM generate_series(1, 1000) n';
+  const rows = session.query(sql, [], { signal: stop.signal, readOnly: false })[Symbol.asyncIterator]();
+  assert.equal((await rows.next()).value.rowCount, 256);
+  stop.abort();
+  await assert.rejects(Promise.resolve(rows.next()), { category: 'cancelled' });
+  assert.equal(await isRunning(), false);
+});
+
+/** Begins each connection that only cancels a statement. */
+const CANCEL_REQUEST = Buffer.from([0, 0, 0, 16, 4, 210, 22, 46]);
+
+test('a cancel that the database does not follow is repeated', { skip }, async (t) => {
+  let cancels = 0;
+  const port = await listeningWith(t, (socket) => {
+    socket.once('data', (first) => {
+      if (first.subarray(0, 8).equals(CANCEL_REQUEST) && ++cancels === 1) return socket.destroy();
+      const other = connect(server.port, server.host);
+      other.on('error', () => {});
+      socket.once('close', () => other.destroy());
+      other.write(first);
+      socket.pipe(other).pipe(socket);
+    });
+  });
+  const { fixture, connection, observe } = running(t, postgresConnection({ host: '127.0.0.1', port }));
+  const session = await fixture.open(connection);
+  const { isRunning } = await observe(session);
+  const stop = new AbortController();
+  const asked = ask(session, 'SELECT pg_sleep(600)', { signal: stop.signal });
+  asked.catch(() => {}); // it is awaited below
+  await eventually('the statement runs', isRunning);
+  stop.abort();
+  await assert.rejects(asked, { category: 'cancelled' });
+  assert.deepEqual([await isRunning(), cancels], [false, 2]);
 });
 
 test('the same rows arrive over TLS', { skip }, async (t) => {

@@ -4,6 +4,7 @@ import test from 'node:test';
 import { Client } from 'pg';
 import { postgresConnection } from '#test/datasource/connections.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { postgresServer } from '#test/support/stand-ins/databases.ts';
 
@@ -158,10 +159,10 @@ test('cancelling a run ends its statement in the database', { skip }, async (t) 
     { datasourceSlugs: ['sales'] },
   );
   const runId = await opened.submit(['slow']);
-  while ((await count()) === 0);
+  await eventually('the statement runs', async () => (await count()) > 0);
   await server.client.runs.cancel(runId);
   assert.equal((await server.client.waitForRun(runId)).status, 'cancelled');
-  while ((await count()) > 0);
+  await eventually('the statement has ended', async () => (await count()) === 0);
 });
 
 test('several threads of several sessions can query at once, and each gets its own rows', {

@@ -19,6 +19,7 @@ import {
 } from '../../rows.ts';
 import type { DatabaseLink } from '../link.ts';
 import type { ServerAccount } from '../members.ts';
+import { cancelRepeatedly } from '../repeated-cancel.ts';
 import { mysqlLacksTls } from './errors.ts';
 
 /** A server and an account on it. */
@@ -183,10 +184,7 @@ async function* rowsOf(
   // The mode of the session counts too: statements such as CREATE end the transaction and would then write.
   await run(connection, `SET SESSION TRANSACTION READ ${readOnly ? 'ONLY' : 'WRITE'}`);
   if (readOnly) await run(connection, 'START TRANSACTION READ ONLY');
-  const cancel = () => {
-    killQuery(connection, connectAgain).catch(() => {}); // the guard destroys the sockets if the query does not end
-  };
-  signal.addEventListener('abort', cancel, { once: true });
+  const stopCancelling = cancelRepeatedly(signal, () => killQuery(connection, connectAgain));
   let finished = false;
   let rows: RowQueue | undefined;
   const lost = (error: Error) => rows?.end(error);
@@ -226,11 +224,11 @@ async function* rowsOf(
     yield* queue.batches();
     finished = true;
   } finally {
-    signal.removeEventListener('abort', cancel);
     if (!finished) {
       await killQuery(connection, connectAgain).catch(() => {}); // without the kill, discarding the rest takes as long as the query
       await rows?.discardRest();
     }
+    stopCancelling();
     connection.off('error', lost);
     if (readOnly) await run(connection, 'ROLLBACK').catch(() => {}); // the connection may be lost
   }

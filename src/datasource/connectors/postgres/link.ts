@@ -99,7 +99,7 @@ async function connected(options: PostgresOptions, tls: TlsOptions | false): Pro
 }
 
 /** Asks the server, on a separate connection, to cancel the current statement of the client's connection. */
-function requestCancel(client: Client, route: EgressRoute): void {
+async function requestCancel(client: Client, route: EgressRoute): Promise<void> {
   const [pid, secret]: unknown[] = [Reflect.get(client, 'processID'), Reflect.get(client, 'secretKey')];
   if (typeof pid !== 'number' || typeof secret !== 'number') return;
   const request = Buffer.alloc(16);

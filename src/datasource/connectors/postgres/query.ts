@@ -4,6 +4,7 @@ import Cursor from 'pg-cursor';
 import { DatasourceFailure } from '../../failure.ts';
 import { beginsAsReading } from '../../query/statements.ts';
 import type { Parameter, QueryOptions, RowBatch } from '../../rows.ts';
+import { cancelRepeatedly } from '../repeated-cancel.ts';
 import { postgresBatch } from './rows.ts';
 import type { PostgresTap } from './tap.ts';
 import { PARSERS, parameterFor } from './values.ts';
@@ -13,7 +14,7 @@ export interface PostgresChannel {
   readonly client: Client;
   readonly tap: PostgresTap;
   /** Asks the server to cancel this client's current statement. */
-  readonly cancel: () => void;
+  readonly cancel: () => Promise<void>;
 }
 
 /**
@@ -40,7 +41,7 @@ export async function* postgresRows(
   if (readOnly && !beginsAsReading(sql)) throw new DatasourceFailure('query', undefined, ONLY_READING);
   if (readOnly) await client.query('BEGIN READ ONLY');
   const cursor = new Cursor(sql, parameters.map(parameterFor), { rowMode: 'array', types: PARSERS });
-  signal.addEventListener('abort', cancel, { once: true });
+  const stopCancelling = cancelRepeatedly(signal, cancel);
   let reading: Promise<Summary> | undefined;
   let isDone = false;
   try {
@@ -51,6 +52,7 @@ export async function* postgresRows(
     let size = FIRST_ROWS;
     let given = tap.rowCount;
     for (let portions = 0; ; portions++) {
+      signal.throwIfAborted();
       const asked = Math.max(1, Math.min(size, left));
       const rowsBefore = tap.rowCount;
       let bytes = 0;
@@ -85,11 +87,10 @@ export async function* postgresRows(
     }
     isDone = true;
   } finally {
-    signal.removeEventListener('abort', cancel);
     tap.discard();
     const over = finish({ client, tap }, cursor, reading, readOnly);
     // Only the first error counts: the connection may be lost, so that finishing fails as well.
-    await (isDone ? over : over.catch(() => {}));
+    await (isDone ? over : over.catch(() => {})).finally(stopCancelling);
     tap.close();
   }
 }
