@@ -1,6 +1,6 @@
 /** Notebooks and a real PostgreSQL. */
 import assert from 'node:assert/strict';
-import test from 'node:test';
+import test, { type TestContext } from 'node:test';
 import { Client } from 'pg';
 import { postgresConnection } from '#test/datasource/connections.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
@@ -141,16 +141,21 @@ print(c.execute("select current_setting('application_name')").fetchall())`;
   }
 });
 
-test('cancelling a run ends its statement in the database', { skip }, async (t) => {
+/** Returns a function that counts the statements with this mark that the database executes. */
+async function countStatements(t: TestContext, mark: string): Promise<() => Promise<number>> {
   const watcher = new Client({ connectionString: connection.connection_string });
   await watcher.connect();
   t.after(() => watcher.end());
-  const count = async () => {
+  return async () => {
     const { rows } = await watcher.query(
-      "select count(*)::int n from pg_stat_activity where state = 'active' and query like '%to be cancelled%' and pid <> pg_backend_pid()",
+      `select count(*)::int n from pg_stat_activity where state = 'active' and query like '%${mark}%' and pid <> pg_backend_pid()`,
     );
     return rows[0].n;
   };
+}
+
+test('cancelling a run ends its statement in the database', { skip }, async (t) => {
+  const count = await countStatements(t, 'to be cancelled');
   const opened = await openNotebook(
     server,
     {
@@ -162,6 +167,47 @@ test('cancelling a run ends its statement in the database', { skip }, async (t) 
   await eventually('the statement runs', async () => (await count()) > 0);
   await server.client.runs.cancel(runId);
   assert.equal((await server.client.waitForRun(runId)).status, 'cancelled');
+  await eventually('the statement has ended', async () => (await count()) === 0);
+});
+
+/** The first rows come at once, and the rows after the 300th never. */
+const ENDLESS = 'select n, case when n > 300 then pg_sleep(600) is null end from generate_series(1, 9000) n';
+
+test('cancelling a run ends its statements also while its code does something else, and those of other runs go on', {
+  skip,
+}, async (t) => {
+  const count = await countStatements(t, 'left behind');
+  const opened = await openNotebook(
+    server,
+    {
+      earlier: `from troupe import datasource\nsales = datasource("sales")\nkept = sales.execute("select n from generate_series(1, 9000) n")`,
+      other: `import time\ncursor = sales.execute("${ENDLESS} /* left behind */")\nprint("waits")\ntime.sleep(600)`,
+      later: 'print(kept.fetchone()[0], len(kept.fetchmany(400)))',
+    },
+    { datasourceSlugs: ['sales'] },
+  );
+  await opened.run(['earlier']);
+  const events = await opened.events();
+  const runId = await opened.submit(['other']);
+  await events.until(({ type }) => type === 'console-output');
+  await eventually('the statement runs', async () => (await count()) > 0);
+  await server.client.runs.cancel(runId);
+  assert.equal((await server.client.waitForRun(runId)).status, 'cancelled');
+  await eventually('the statement has ended', async () => (await count()) === 0);
+  await opened.run(['later']);
+  assert.equal(events.printed('later'), '1 400\n');
+});
+
+test('a statement whose cursor nobody has any more ends with its run', { skip }, async (t) => {
+  const count = await countStatements(t, 'forgotten');
+  const opened = await openNotebook(
+    server,
+    {
+      a: `from troupe import datasource\nrow = datasource("sales").execute("${ENDLESS} /* forgotten */").fetchone()`,
+    },
+    { datasourceSlugs: ['sales'] },
+  );
+  await opened.run(['a']);
   await eventually('the statement has ended', async () => (await count()) === 0);
 });
 

@@ -2,7 +2,10 @@
 before a notebook runs.
 """
 
+import contextlib
+
 _ask = None
+_at_end = []
 
 
 class NoServer(RuntimeError):
@@ -25,3 +28,15 @@ def ask(method, **fields):
     if _ask is None:
         raise NoServer("datasources can be used in notebooks of a Troupe server only")
     return _ask(method, **fields)
+
+
+def at_end_of_work(call):
+    """Makes the kernel call `call(interrupted)` after each of its commands, on the notebook's thread."""
+    _at_end.append(call)
+
+
+def end_work(interrupted):
+    """Called by the kernel after each command. `interrupted`: whether the command was cancelled or has reached its deadline."""
+    for call in _at_end:
+        with contextlib.suppress(Exception):  # notebook code can change what is called
+            call(interrupted)

@@ -4,6 +4,8 @@ import collections.abc
 import importlib.util
 import itertools
 import struct
+import threading
+import weakref
 
 import msgspec
 
@@ -90,6 +92,7 @@ PACKED_HEAD = struct.Struct("<cI")
 _read_answer = msgspec.json.Decoder(_Answer).decode
 _names = itertools.count(1)
 _forgotten = []  # statements whose cursor was collected as garbage, possibly at a moment when asking the server is not allowed
+_begun = weakref.WeakValueDictionary()  # the cursors of statements that the present command of the notebook has begun, by name
 
 
 def _readable(read, json):
@@ -110,6 +113,24 @@ def _ask(method, **fields):
     if error := answer.error:
         raise ERRORS.get(error["kind"], DatabaseError)(error["message"])
     return answer
+
+
+def _close_forgotten():
+    while _forgotten:
+        _ask("close", cursor=_forgotten.pop())
+
+
+def _end_work(interrupted):
+    """Ends the statements that a cancelled run has begun, wherever the interrupt has come, and those that nobody can read any more.
+    The database would go on with them."""
+    begun = list(_begun.values()) if interrupted else ()
+    _begun.clear()
+    for cursor in begun:
+        cursor._drop()
+    _close_forgotten()
+
+
+channel.at_end_of_work(_end_work)
 
 
 def _sequence(parameters):
@@ -198,10 +219,11 @@ class Cursor:
         self._require_open()
         self.connection._require_open()
         self._drop()
-        while _forgotten:
-            _ask("close", cursor=_forgotten.pop())
+        _close_forgotten()
         given = [write_parameter(value) for value in _sequence(parameters)]
         self._remote = next(_names)
+        if threading.current_thread() is threading.main_thread():
+            _begun[self._remote] = self
         self._ask("execute", slug=self.connection.slug, sql=operation, parameters=given)
         return self
 
@@ -291,7 +313,7 @@ class Cursor:
             self._take(answer)
             return answer
         except channel.TooLarge as excess:
-            self._remote = None  # the server was not asked, and has nothing to close
+            self._leave()  # the server was not asked, and has nothing to close
             raise DataError(f"the statement and its parameters are too large: {excess}") from None
         except BaseException:  # also after an interrupt: the server must not continue a query without a reader
             self._drop()
@@ -299,7 +321,7 @@ class Cursor:
 
     def _take(self, answer):
         if not answer.more:
-            self._remote = None
+            self._leave()
             self.rowcount = -1 if answer.changed is None else answer.changed
         if columns := answer.columns:
             self._kinds = [BY_CELL if column.by_cell else column.type for column in columns]
@@ -310,8 +332,14 @@ class Cursor:
         self._rows = self._rows[self._next :] + rows if self._next < len(self._rows) else rows
         self._next = 0
 
-    def _drop(self):
+    def _leave(self):
+        """Returns the name of the statement, which is not asked for any more."""
         remote, self._remote = self._remote, None
+        _begun.pop(remote, None)
+        return remote
+
+    def _drop(self):
+        remote = self._leave()
         self.rowcount = -1
         self._rows, self._next, self.description, self._reader, self._packs = [], 0, None, None, False
         if remote is not None:

@@ -209,6 +209,7 @@ def _handle_message(handle):
                 STATE.interrupts.end()
                 STATE.scratch_names.follow(self.globals)
                 console.wake_writer()
+                server_channel.end_work(STATE.interrupted)
                 if not isinstance(request, commands.ModelCommand):
                     _save_widgets()
             failures = elements.take_failures() if outermost else None
