@@ -3,8 +3,7 @@
  * of a session, and leaves memory when it has no followers and no work. Text passes through this class, never through the chart.
  */
 
-import type { EntryId, SessionId, WorkspaceId } from '#src/base/ids.ts';
-import { newId } from '#src/base/ids.ts';
+import { continueAfter, type EntryId, newId, type SessionId, type WorkspaceId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { AgentEntry, EntryPart, PromptOutcome } from '#src/contract/wire/agent.ts';
 import type { Envelope } from '#src/contract/wire/events.ts';
@@ -88,6 +87,9 @@ export class LiveConversation {
     this.#entries = withOutcomes(entries ?? savedEntries(store, workspaceId, sessionId), (prompt, answer) =>
       outcomeOf(workspaceId, prompt, answer),
     );
+    // Entries and runs are in the order of their ids, also after the clock was set back between two processes.
+    const newest = this.#entries.at(-1)?.entry.id;
+    if (newest !== undefined) continueAfter(newest);
   }
 
   [Symbol.dispose](): void {

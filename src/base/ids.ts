@@ -81,6 +81,15 @@ export function newId<T extends string>(kind: IdKind, nowMs = Date.now()): T {
   return `${PREFIXES[kind]}_${text}` as T;
 }
 
+/**
+ * Makes all further ids of this process greater than `id`, which an earlier process may have made when the clock was ahead. Call it
+ * with the newest id of a list to which this process adds.
+ */
+export function continueAfter(id: string): void {
+  const ms = timeOfId(id);
+  if (ms >= lastMs) newId('request', ms + 1); // with new random digits: other processes may continue after the same id
+}
+
 /** Returns the time of an id that `newId` made, in milliseconds since 1970. */
 export function timeOfId(id: string): number {
   return timeOfText(id.slice(id.indexOf('_') + 1));

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { encodeEntry } from '#src/agent/entry.ts';
 import { LiveConversations } from '#src/agent/live-conversations.ts';
-import type { RunId, WorkspaceId } from '#src/base/ids.ts';
+import { type EntryId, firstIdAt, newId, type RunId, type WorkspaceId } from '#src/base/ids.ts';
 import { SessionStream } from '#src/runtime/events/session-stream.ts';
 import { conversationRecords, entryRecords } from '#storage/records/conversations.ts';
 import type { Store } from '#storage/store.ts';
@@ -172,4 +173,25 @@ test('the events of a conversation whose home moves to another worker are droppe
   conversations.leaveTo(() => true);
   assert.equal(conversations.streamOf(SESSION), undefined);
   assert.deepEqual(follow(conversations, lastEventId).missed(), []);
+});
+
+test('entries and runs come after the entries of a process whose clock was ahead', async (t) => {
+  const { store, fresh, say } = await saved(t);
+  const aheadId = `${firstIdAt('entry', Date.now() + 3_600_000)}${'z'.repeat(16)}`;
+  const early = say('early');
+  store.write((tx) => {
+    tx.remove(entryRecords, WORKSPACE, SESSION.id, early.id);
+    const entry = { entry: { ...early, id: aheadId as EntryId }, model: null, provider: [] };
+    tx.putEncoded(encodeEntry(entry), WORKSPACE, SESSION.id, aheadId);
+  });
+  await store.durable();
+  assert.ok(newId('run') < aheadId.replace('ent_', 'run_'), 'the clock is behind');
+  const conversation = fresh().of(SESSION);
+  assert.ok(newId('run') > aheadId.replace('ent_', 'run_'));
+  const late = conversation.append({ role: 'user', runId: RUN, content: [{ type: 'text', text: 'late' }] });
+  await store.durable();
+  const ids = fresh()
+    .of(SESSION)
+    .entries.map(({ entry }) => entry.id);
+  assert.deepEqual(ids.slice(-2), [aheadId, late.id]);
 });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
+import { firstIdAt, newId, type SessionId, type WorkspaceId } from '#src/base/ids.ts';
 import { LiveNotebooks } from '#src/notebook/open/live-notebooks.ts';
 import { SavedNotebooks } from '#src/notebook/saved/saved-notebooks.ts';
 import { keepOutputs, widgetsOf } from '#src/notebook/saved/saved-outputs.ts';
 import { SessionStream } from '#src/runtime/events/session-stream.ts';
+import { sessionRuns } from '#storage/records/runs.ts';
 import { addWorkspaces, temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const WORKSPACE = 'ws_one' as WorkspaceId;
@@ -136,4 +137,15 @@ test('a changed state of widgets is saved with the outputs, and is not an output
   live.of(session).view.setWidgets('[]');
   await show('fourth');
   assert.equal(saved(), undefined);
+});
+
+test('runs of a notebook come after the runs of a process whose clock was ahead', async (t) => {
+  const { store, open, session } = await withOutputs(t);
+  const aheadId = `${firstIdAt('run', Date.now() + 3_600_000)}${'z'.repeat(16)}`;
+  store.write((tx) => tx.mark(sessionRuns, WORKSPACE, session.id, aheadId));
+  await store.durable();
+  assert.ok(newId('run') < aheadId, 'the clock is behind');
+  open().of(session);
+  const [one, two] = [newId<string>('run'), newId<string>('run')];
+  assert.ok(aheadId < one && one < two);
 });

@@ -1,7 +1,9 @@
 import { atOnce, inSlices } from '#src/base/async/slices.ts';
+import { continueAfter } from '#src/base/ids.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
 import type { SessionStream } from '#src/runtime/events/session-stream.ts';
 import { LiveSessions, type OwnsSession, type StreamMaker } from '#src/runtime/sessions/live-sessions.ts';
+import { sessionRuns } from '#storage/records/runs.ts';
 import type { Store } from '#storage/store.ts';
 import type { SavedNotebooks } from '../saved/saved-notebooks.ts';
 import { readOutputs } from '../saved/saved-outputs.ts';
@@ -74,6 +76,9 @@ export class LiveNotebooks extends LiveSessions<LiveNotebook> {
     // The view can change from now on.
     this.#read.delete(keyOf({ workspaceId, id }));
     this.#onLoad({ workspaceId, id });
+    // Runs are in the order of their ids, also after the clock was set back between two processes.
+    const newestFirst = { limit: 1, reverse: true };
+    for (const run of this.#store.list(sessionRuns, workspaceId, [id], newestFirst)) continueAfter(run.id);
     return new LiveNotebook({
       session: { workspaceId, id },
       saved,
