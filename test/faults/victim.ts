@@ -46,7 +46,10 @@ export class Victim {
     this.readyMs = start.readyMs;
     this.client = this.clientOf(OWNER.workspaceId);
     this.#watch = setInterval(() => this.#look(), WATCH_MS);
-    child.once('exit', () => this.#life.abort(new Error('the server has ended')));
+    child.once('exit', () => {
+      clearInterval(this.#watch);
+      this.#life.abort(new Error('the server has ended'));
+    });
   }
 
   /** Starts a server. `faultPoint` is the point at which it kills itself, as `<name>:<n>`. */
@@ -125,7 +128,6 @@ export class Victim {
   /** Resolves when the process and all its descendants have ended. Rejects when one outlives it. */
   async over(): Promise<void> {
     await this.#ended;
-    clearInterval(this.#watch);
     await gone([...this.#below.values()], ORPHANS_MS);
   }
 
