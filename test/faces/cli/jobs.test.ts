@@ -1,6 +1,6 @@
 /** `troupe jobs`: jobs as people use them in a shell. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import type { Job, Occurrence } from '#src/contract/wire/job.ts';
@@ -257,3 +257,24 @@ function targetOf({ target }: Job) {
   assert.ok('notebookId' in target);
   return target;
 }
+
+test('jobs report writes the page of the last run, and says why there is none', async () => {
+  const name = file('paged.py', { sum: '40 + 2' });
+  const plain = await json<Job>(['jobs', 'create', name, ...MONDAYS]);
+  const none = await troupe(['jobs', 'report', plain.id]);
+  assert.equal(none.exitCode, 1);
+  assert.match(none.err, /No occurrence of job_\w+ has a page\. Jobs that were made with --report have one/);
+  const job = await json<Job>(['jobs', 'create', name, ...MONDAYS, '--report']);
+  assert.deepEqual(job.outputs, ['html']);
+  const { occurrence } = await json<{ readonly occurrence: Occurrence }>(['jobs', 'run', job.id]);
+  await eventually('the occurrence has its page', async () =>
+    (await jobs.occurrences(job.id)).items.some(({ report }) => report !== undefined),
+  );
+  for (const options of [[], ['--occurrence', occurrence.id]]) {
+    assert.equal((await troupe(['jobs', 'report', job.id, '-o', 'page.html', ...options])).exitCode, 0);
+    assert.match(readFileSync(join(shell.cwd, 'page.html'), 'utf8'), /<html[\s\S]*42/);
+  }
+  const unknown = await troupe(['jobs', 'report', job.id, '--occurrence', 'occ_unknown']);
+  assert.match(unknown.err, /The job has no occurrence occ_unknown\./);
+  for (const { id } of [plain, job]) await text(['jobs', 'delete', id]);
+});

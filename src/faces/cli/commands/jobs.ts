@@ -10,6 +10,7 @@ import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
 import { metadataOption } from '../metadata-option.ts';
+import { writePlain } from '../plain-path.ts';
 import { cellIdsOf } from '../run/cell-selection.ts';
 import { exitCodeOfOccurrence, followOccurrence } from '../run/follow-occurrence.ts';
 import { Interruption } from '../run/interruption.ts';
@@ -61,6 +62,7 @@ interface CreateOptions extends ScheduleOptions {
   readonly openSession?: boolean;
   readonly prompt?: string;
   readonly metadata?: Readonly<Record<string, string>>;
+  readonly report?: boolean;
   readonly paused?: boolean;
   readonly force?: boolean;
   readonly preview?: boolean;
@@ -115,6 +117,17 @@ export const jobs: CommandGroup = (program, context) => {
     'troupe jobs history job_01… --limit 1000 --json | jq \'.[] | select(.status == "failed")\'',
     "troupe runs show $(troupe jobs history job_01… --limit 1 --json | jq -r '.[0].runId')",
   ]);
+
+  const report = group
+    .command('report')
+    .description('write the page of the last run of a job to a file; for jobs that were made with --report')
+    .argument('<job>', 'id of the job')
+    .option('--occurrence <id>', 'the occurrence whose page is written (default: the last one with a page)')
+    .option('-o, --output <file>', 'file to write (default: <job>.html)')
+    .action((jobId: string, options: ReportOptions, command) =>
+      writeReport(jobId, options, command, context),
+    );
+  examples(report, ['troupe jobs report job_01… -o today.html']);
 
   const run = group
     .command('run')
@@ -242,6 +255,7 @@ function addCreation(group: Command, context: CliContext): void {
       'prompt a conversation with an agent, whose id is given in place of the notebook',
     )
     .addOption(metadataOption('job and its runs'))
+    .option('--report', 'keep each run as a page, which `troupe jobs report` writes to a file')
     .option('--paused', 'create the job paused')
     .option('--force', 'replace the notebook of the file even if it has changes that the file does not have')
     .option('--preview', 'show the next five instants, and create nothing')
@@ -256,7 +270,7 @@ function addCreation(group: Command, context: CliContext): void {
         else terminal.out(instantLines(next, timeZone));
         return;
       }
-      const { parameter, timeout, retries, retryOn, catchUp, overlap, metadata, paused } = options;
+      const { parameter, timeout, retries, retryOn, catchUp, overlap, metadata, report, paused } = options;
       const target = await targetOf(client, name, options, context, command);
       const job = await client.jobs.create({
         target,
@@ -270,6 +284,7 @@ function addCreation(group: Command, context: CliContext): void {
         ...(catchUp === undefined ? {} : { catchUp }),
         ...(overlap === undefined ? {} : { overlap }),
         ...(metadata === undefined ? {} : { metadata }),
+        ...(report === true ? { outputs: ['html'] } : {}),
         ...(paused === true ? { paused } : {}),
       });
       if (wantsJson(command)) return printJson(terminal, job);
@@ -331,6 +346,45 @@ async function notebookOf(
 }
 
 const HOW = { created: 'imported', updated: 'updated', same: 'found' } as const;
+
+interface ReportOptions {
+  readonly occurrence?: string;
+  readonly output?: string;
+}
+
+/** Writes the page of an occurrence to a file. Throws `CommandFailure` when there is none. */
+async function writeReport(
+  jobId: string,
+  { occurrence: wanted, output = `${jobId}.html` }: ReportOptions,
+  command: Command,
+  { terminal, cwd, connect, wantsJson }: CliContext,
+): Promise<void> {
+  const client = connect(command);
+  let found: Occurrence | undefined;
+  for await (const occurrence of client.jobs.eachOccurrence(jobId, { order: 'desc', limit: 100 }))
+    if (wanted === undefined ? occurrence.report?.url != null : occurrence.id === wanted) {
+      found = occurrence;
+      break;
+    }
+  const { runId, report } = found ?? {};
+  const assetId = report?.url?.split('/').at(-1);
+  if (found === undefined || runId == null || assetId === undefined)
+    throw new CommandFailure(noReport(jobId, wanted, found), EXIT.failed);
+  const { bytes: page } = await client.runs.asset(runId, assetId);
+  writePlain(output, cwd, page);
+  if (wantsJson(command))
+    printJson(terminal, { occurrence: found, path: resolve(cwd, output), bytes: page.length });
+  else terminal.err(`${output}: ${page.length} bytes\n`);
+}
+
+function noReport(jobId: string, wanted: string | undefined, found: Occurrence | undefined): string {
+  if (wanted !== undefined && found === undefined) return `The job has no occurrence ${wanted}.`;
+  const reason = found?.report?.reason?.message;
+  if (reason !== undefined) return `The occurrence has no page. ${reason}`;
+  return wanted === undefined
+    ? `No occurrence of ${jobId} has a page. Jobs that were made with --report have one soon after each run.`
+    : 'The occurrence has no page. Jobs that were made with --report have one soon after each run.';
+}
 
 /** Fires a job, and waits for the end of the occurrence unless the command is detached. */
 async function fire(

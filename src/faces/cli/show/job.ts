@@ -82,6 +82,7 @@ export function jobText(job: Job, occurrences: readonly Occurrence[], style: Sty
     overlap,
     retries,
     retryOn,
+    outputs,
     metadata = {},
   } = job;
   const facts = [
@@ -96,6 +97,7 @@ export function jobText(job: Job, occurrences: readonly Occurrence[], style: Sty
     ['overlap', overlap],
     ['catch-up', catchUp],
     ...(timeoutS === null ? [] : [['timeout', `${timeoutS} s`]]),
+    ...(outputs.includes('html') ? [['page', `kept of each run: troupe jobs report ${id}`]] : []),
     ...Object.entries(metadata).map(([key, value]) => ['metadata', `${key}=${value}`]),
     ['status', statusText(job, style)],
     ...job.next.map((instant, index) => [index === 0 ? 'next' : '', localTime(instant, job.timeZone)]),
