@@ -92,6 +92,12 @@ export function JobForm({ client, of, saved }: JobFormProps) {
         />
       </label>
       <ScheduleFields client={client} choice={choice} timeZone={timeZone} createdAt={job?.createdAt} />
+      {hasOwnSession(job) && (
+        <label class="check">
+          <input type="checkbox" name="report" defaultChecked={job?.outputs.includes('html') === true} />
+          Keep each run as a page that can be sent
+        </label>
+      )}
       <fieldset>
         <legend>If something goes wrong</legend>
         <label>
@@ -191,6 +197,11 @@ function Choice<Value extends string>({ name, label, options, value }: ChoicePro
   );
 }
 
+/** Returns whether the runs of the job, or of a new job, are on a session of their own. Only these can be kept as pages. */
+function hasOwnSession(job: Job | undefined): boolean {
+  return job === undefined || ('notebookId' in job.target && !('session' in job.target));
+}
+
 function linesOf(job: Job | undefined): string {
   return job?.arguments.join('\n') ?? '';
 }
@@ -211,6 +222,7 @@ function membersOf(form: HTMLFormElement, job: Job | undefined) {
     overlap: oneOf(OVERLAP, text('overlap'), 'skip'),
     retryOn: oneOf(RETRY_ON, text('retryOn'), 'server'),
     retries: Number(text('retries')),
+    ...(hasOwnSession(job) ? { outputs: fields.has('report') ? (['html'] as const) : [] } : {}),
     // An argument may itself have several lines. It stays whole unless somebody changes the field.
     ...(lines === linesOf(job).trim()
       ? {}

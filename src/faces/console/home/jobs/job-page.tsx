@@ -103,7 +103,7 @@ export function JobPage({ viewer, jobId }: JobPageProps) {
         <ol class="rows history" aria-labelledby="history">
           {history.value.items.map((occurrence) => (
             <li key={occurrence.id}>
-              <OccurrenceRow occurrence={occurrence} job={job} workspaceId={workspace.id} />
+              <OccurrenceRow client={client} occurrence={occurrence} job={job} workspaceId={workspace.id} />
             </li>
           ))}
         </ol>
@@ -149,12 +149,13 @@ function EditDialog({ client, job, saved, closed }: EditDialogProps) {
 }
 
 interface OccurrenceRowProps {
+  readonly client: Client;
   readonly occurrence: Occurrence;
   readonly job: Job;
   readonly workspaceId: string;
 }
 
-function OccurrenceRow({ occurrence, job, workspaceId }: OccurrenceRowProps) {
+function OccurrenceRow({ client, occurrence, job, workspaceId }: OccurrenceRowProps) {
   const { status, reason, dueAt, lastDueAt, trigger, firedBy, attempts, runId, startedAt, finishedAt } =
     occurrence;
   const { timeZone } = job;
@@ -193,11 +194,56 @@ function OccurrenceRow({ occurrence, job, workspaceId }: OccurrenceRowProps) {
           </>
         )}
       </p>
+      <Report client={client} occurrence={occurrence} name={nameOf(job)} />
       {reason !== null && (
         <p class={status === 'failed' ? 'bad' : 'faint'}>
           <bdi>{reason.message}</bdi>
         </p>
       )}
     </div>
+  );
+}
+
+interface ReportProps {
+  readonly client: Client;
+  readonly occurrence: Occurrence;
+  /** The name of the job, for the name of the file. */
+  readonly name: string;
+}
+
+/** The page that was kept of a run, as a download, or the reason why there is none. */
+function Report({ client, occurrence: { report, runId, dueAt }, name }: ReportProps) {
+  const error = useSignal<unknown>(undefined);
+  if (report === undefined || runId === null) return null;
+  if (report.reason !== null)
+    return (
+      <p class="faint">
+        No page was kept: <bdi>{report.reason.message}</bdi>
+      </p>
+    );
+  const download = async () => {
+    error.value = undefined;
+    try {
+      const assetId = report.url?.split('/').at(-1) ?? '';
+      const { bytes, contentType } = await client.runs.asset(runId, assetId);
+      const url = URL.createObjectURL(new Blob([bytes.slice()], { type: contentType }));
+      const link = document.createElement('a');
+      link.href = url;
+      link.download = `${name} ${dueAt.slice(0, 10)}.html`;
+      link.click();
+      URL.revokeObjectURL(url);
+    } catch (reason) {
+      error.value = reason;
+    }
+  };
+  return (
+    <>
+      <p>
+        <button type="button" onClick={() => void download()}>
+          Download its page
+        </button>
+      </p>
+      {error.value !== undefined && <Problem error={error.value} />}
+    </>
   );
 }
