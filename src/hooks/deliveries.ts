@@ -142,6 +142,7 @@ export class Deliveries implements Disposable {
       nextAttemptAt: null,
     };
     this.#context.store.write((tx) => this.#states.put(tx, workspaceId, attempt));
+    faultPoint('hook.begun');
     unawaited(this.#carryOut(hook, stored, attempt), 'deliveries: an attempt of a delivery');
   }
 
@@ -156,6 +157,7 @@ export class Deliveries implements Disposable {
         () => this.#parts.send(this.#messageOf(hook, stored, delivery), signal),
         signal,
       );
+      faultPoint('hook.answered');
       if (!signal.aborted) this.#end(hook, delivery, sent);
     } catch (error) {
       // While the server ends, the delivery stays as it is, and the next process sends it again.

@@ -109,6 +109,7 @@ export class Outbox {
     });
     if (cluster.owns(workspaceId)) this.#parts.onPlace(slot, ms);
     else this.#announce(slot);
+    faultPoint('hook.noted');
   }
 
   /** Asks the home of the slot to look, once the events of this turn are on disk. */
