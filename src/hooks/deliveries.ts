@@ -82,8 +82,8 @@ export class Deliveries implements Disposable {
     // A request of a dead process has become an attempt to repeat when its actor was restored.
     if (snapshot.matches('sending')) this.#states.tell(hook, { type: 'underWay', nowMs });
     else if (this.#isRefused(hook, stored)) return;
-    else if (delivery !== null) this.#attempt(hook, stored, delivery.id, nowMs);
-    else this.#beginNext(hook, stored, nowMs);
+    else if (delivery !== null) this.#attempt(hook, delivery.id, nowMs);
+    else this.#beginNext(hook, nowMs);
   }
 
   /** Pauses the hook when its owner has lost the right to have it. Returns whether it is refused. */
@@ -104,7 +104,7 @@ export class Deliveries implements Disposable {
     return true;
   }
 
-  #beginNext(hook: HookAddress, stored: StoredHook, nowMs: number): void {
+  #beginNext(hook: HookAddress, nowMs: number): void {
     const { store } = this.#context;
     const { workspaceId, id } = hook;
     const waiting = this.#states.firstWaiting(store, workspaceId, id);
@@ -121,10 +121,10 @@ export class Deliveries implements Disposable {
     store.write((tx) =>
       tx.remove(hookQueue, workspaceId, id, queuePlaceOf(waiting.dueMs, waiting.deliveryId)),
     );
-    this.#attempt(hook, stored, waiting.deliveryId, nowMs);
+    this.#attempt(hook, waiting.deliveryId, nowMs);
   }
 
-  #attempt(hook: HookAddress, stored: StoredHook, deliveryId: DeliveryId, nowMs: number): void {
+  #attempt(hook: HookAddress, deliveryId: DeliveryId, nowMs: number): void {
     const { workspaceId, id } = hook;
     const delivery = this.#states.delivery(workspaceId, id, deliveryId);
     const isBegun =
@@ -143,10 +143,10 @@ export class Deliveries implements Disposable {
     };
     this.#context.store.write((tx) => this.#states.put(tx, workspaceId, attempt));
     faultPoint('hook.begun');
-    unawaited(this.#carryOut(hook, stored, attempt), 'deliveries: an attempt of a delivery');
+    unawaited(this.#carryOut(hook, attempt), 'deliveries: an attempt of a delivery');
   }
 
-  async #carryOut(hook: HookAddress, stored: StoredHook, delivery: Delivery): Promise<void> {
+  async #carryOut(hook: HookAddress, delivery: Delivery): Promise<void> {
     const { signal } = this.#closing;
     try {
       // A receiver must not learn of an event that a crash could undo.
@@ -154,11 +154,15 @@ export class Deliveries implements Disposable {
       faultPoint('hook.sending');
       const sent = await this.#places.pass(
         hook.workspaceId,
-        () => this.#parts.send(this.#messageOf(hook, stored, delivery), signal),
+        async () => {
+          // The hook may have been deleted or changed, and its secrets removed, since the attempt began.
+          const stored = this.#states.find(hook.workspaceId, hook.id);
+          return stored && (await this.#parts.send(this.#messageOf(hook, stored, delivery), signal));
+        },
         signal,
       );
       faultPoint('hook.answered');
-      if (!signal.aborted) this.#end(hook, delivery, sent);
+      if (sent !== undefined && !signal.aborted) this.#end(hook, delivery, sent);
     } catch (error) {
       // While the server ends, the delivery stays as it is, and the next process sends it again.
       if (signal.aborted) return;
@@ -180,7 +184,8 @@ export class Deliveries implements Disposable {
   #end(hook: HookAddress, { id, attempts }: Delivery, { status, response, failure }: Sent): void {
     const { store } = this.#context;
     const delivery = this.#states.delivery(hook.workspaceId, hook.id, id);
-    if (delivery === undefined) return; // its hook was deleted
+    // A hook that was deleted loses its deliveries in later steps, so its last one may still be there.
+    if (delivery === undefined || this.#states.find(hook.workspaceId, hook.id) === undefined) return;
     const nowMs = Date.now();
     const seen = { ...delivery, responseStatus: status, response, reason: failure };
     const put = (change: Partial<Delivery>) =>
