@@ -24,6 +24,7 @@ import type { OrderedPageOptions, PageOptions } from './paging.ts';
 /** Returns the resources that programs need to work in a workspace. */
 export function resourcesOfPrograms(connection: Connection) {
   const occurrences = pagesOf(connection, 'listOccurrences');
+  const deliveries = pagesOf(connection, 'listDeliveries');
   return {
     /** Execution environments. Each holds at most one active notebook session. */
     executionEnvironments: {
@@ -90,8 +91,10 @@ export function resourcesOfPrograms(connection: Connection) {
       rotate: callOf(connection, 'rotateHookSecret'),
       /** Sends a test. Resolves with the delivery. */
       test: callOf(connection, 'testHook'),
-      deliveries: (hookId: string, { signal, ...query }: OrderedPageOptions = {}) =>
-        connection.json(operation('listDeliveries', { params: { hookId }, query, signal })),
+      /** Resolves with a page of the deliveries of a hook. */
+      deliveries: deliveries.list,
+      /** Yields all deliveries that are stored of a hook. */
+      eachDelivery: deliveries.each,
       /** Sends a delivery again. */
       replay: callOf(connection, 'replayDelivery'),
     },

@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { closed, MetadataSchema, nullable, oneOf, optionalOrNull, Timestamp, type Wire } from './shape.ts';
 
 /** The events that a hook may ask for. */
-const HOOK_EVENTS = [
+export const HOOK_EVENTS = [
   'run.completed',
   'run.failed',
   'run.cancelled',

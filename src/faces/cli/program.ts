@@ -26,6 +26,7 @@ import { doctor } from './commands/doctor.ts';
 import { environments } from './commands/environments.ts';
 import { fileCommands } from './commands/files.ts';
 import { exitCodes, help } from './commands/help.ts';
+import { hookCommands } from './commands/hooks.ts';
 import { init } from './commands/init.ts';
 import { jobs } from './commands/jobs.ts';
 import { keys } from './commands/keys.ts';
@@ -65,6 +66,7 @@ const GROUPS: readonly CommandGroup[] = [
   sessions,
   runCommands,
   jobs,
+  hookCommands,
   codeCommands,
   init,
   mcp,

@@ -22,6 +22,7 @@ export const ID_KINDS: Readonly<Record<string, ListIds>> = {
   package: async (client, signal) => (await client.packages.list({ signal })).items.map(({ name }) => name),
   run: async (client, signal) => (await client.runs.list({ ...NEWEST, signal })).items.map(({ id }) => id),
   job: async (client, signal) => (await client.jobs.list({ ...NEWEST, signal })).items.map(({ id }) => id),
+  hook: async (client, signal) => (await client.hooks.list({ ...NEWEST, signal })).items.map(({ id }) => id),
   conversation: async (client, signal) =>
     (await client.agentSessions.list({ ...NEWEST, signal })).items.map(({ sessionId }) => sessionId),
 };
