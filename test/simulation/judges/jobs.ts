@@ -61,6 +61,8 @@ const ENDS_BESIDE_RUNS = new Set(['server_stopped', 'superseded', ...REFUSALS]);
 const OVER = new Set(['completed', 'failed', 'cancelled', 'skipped']);
 /** A job keeps so many occurrences (`MAX_OCCURRENCES`). */
 const KEPT = 1000;
+/** So many of the latest missed instants have an occurrence each. One occurrence may stand for all earlier ones. */
+const MISSED_EACH = 100;
 /** How many failures in a row pause a job (`MAX_FAILURES`). */
 const MAX_FAILURES = 5;
 /** With `catchUp: none`, an instant that is later than this does not fire. */
@@ -162,7 +164,7 @@ export class JobJudge {
       this.#complain(`the occurrence ${shown.id} has ${shown.attempts} attempts and had ${before.attempts}`);
   }
 
-  /** All occurrences were listed. Those that were shown before are there, and the instants are in their order. */
+  /** All occurrences were listed. Those that were shown before are there. */
   noteList(all: readonly ShownOccurrence[]): void {
     for (const occurrence of all) this.noteOccurrence(occurrence);
     const ids = new Set(all.map(({ id }) => id));
@@ -172,8 +174,13 @@ export class JobJudge {
         this.#complain(`the occurrence ${id} was shown and is missing`);
         this.#known.delete(id);
       }
+    this.noteOrder(all);
+  }
+
+  /** Some occurrences were listed one after the other. The instants are in their order. */
+  noteOrder(listed: readonly ShownOccurrence[]): void {
     let lastMs = Number.NEGATIVE_INFINITY;
-    for (const { id, dueAt, lastDueAt, trigger } of all) {
+    for (const { id, dueAt, lastDueAt, trigger } of listed) {
       if (trigger !== 'schedule') continue;
       if (Date.parse(dueAt) <= lastMs)
         this.#complain(
@@ -192,6 +199,7 @@ export class JobJudge {
   judge(all: readonly ShownOccurrence[], runs: readonly ShownRun[]): void {
     this.noteList(all);
     this.#judgeInstants(all);
+    this.#judgeShared(all);
     this.#judgeMissed(all);
     this.#judgeRuns(all, runs);
     if (!this.#world.clock.wasSetBack) {
@@ -221,6 +229,18 @@ export class JobJudge {
       for (const ms of new Set([first, last]))
         if (!this.#may.some((span) => this.#allows(span, ms)))
           this.#complain(`there is an occurrence at ${textOf(ms)}, which is no instant of the job`);
+  }
+
+  /** One occurrence stands for many instants only if a hundred later ones have an occurrence each. */
+  #judgeShared(all: readonly ShownOccurrence[]): void {
+    const ofSchedule = all.filter(({ trigger }) => trigger === 'schedule');
+    for (const [at, { id, dueAt, lastDueAt }] of ofSchedule.entries()) {
+      const later = ofSchedule.length - at - 1;
+      if (lastDueAt !== undefined && later < MISSED_EACH)
+        this.#complain(
+          `the occurrence ${id} stands for all instants from ${dueAt} to ${lastDueAt}, and only ${later} later ones have one each`,
+        );
+    }
   }
 
   #allows({ schedule, fromMs, begunMs, endedMs = this.#world.nowMs }: Span, ms: number): boolean {

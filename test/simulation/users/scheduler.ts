@@ -29,6 +29,9 @@ const END_STEP_MS = 2000;
 const SHOWN_PAGE = 7;
 /** How long the member may not run notebooks. */
 const BARRED_MS = 1500;
+/** How many jobs fail at once and at each instant, and are left alone until they have failed often enough to be paused. */
+const FAILING = 0.25;
+const ALONE_MS = 9000;
 /** The clock is set forward by more than the longest pause between attempts. */
 const PAST_PAUSES_MS = 130_000;
 
@@ -40,10 +43,28 @@ interface OwnJob {
   readonly token: string;
   readonly notebookId: string;
   readonly isOfMember: boolean;
+  /** Until then its user only reads it. */
+  readonly aloneUntilMs: number;
   isDeleted: boolean;
   /** A request to delete it is under way, or was lost. */
   isLeaving: boolean;
 }
+
+/** The members of a new job that are drawn unless it fails at each instant. */
+interface DrawnMembers {
+  readonly schedule: SimulatedSchedule;
+  readonly overlap: string;
+  readonly retries: number;
+  readonly timeoutS: number | null;
+  readonly paused?: boolean;
+}
+
+const FAILING_MEMBERS: DrawnMembers = {
+  schedule: { everyS: 1 },
+  overlap: 'skip',
+  retries: 0,
+  timeoutS: null,
+};
 
 /** The members of a job that this user changes. */
 interface Change {
@@ -92,7 +113,9 @@ export class Scheduler implements SimulatedUser {
 
   async #act(): Promise<void> {
     if (this.#member === undefined && this.#random.is(0.5)) return this.#invite();
-    const jobs = this.#jobs.filter(({ isDeleted }) => !isDeleted);
+    const present = this.#jobs.filter(({ isDeleted }) => !isDeleted);
+    const jobs = present.filter(({ aloneUntilMs }) => aloneUntilMs <= this.#world.nowMs);
+    if (jobs.length === 0 && present.length > MAX_JOBS) return void (await this.#read(present[0]!));
     if (jobs.length === 0 || (jobs.length < (this.#isBusy ? MANY_JOBS : MAX_JOBS) && this.#random.is(0.3)))
       return this.#create();
     const job = this.#random.pick(jobs);
@@ -126,10 +149,12 @@ export class Scheduler implements SimulatedUser {
     this.#member = { userId, client: this.#client.as(String(made.json.token)) };
   }
 
+  /** Makes a job of any kind, or one that fails again and again. */
   async #create(): Promise<void> {
     const number = ++this.#count;
     const token = `j${this.name}x${number}`;
-    const code = `${print(token)}\n${this.#shape()}`;
+    const fails = !this.#isBusy && this.#random.is(FAILING);
+    const code = `${print(token)}\n${fails ? FAIL : this.#shape()}`;
     const serialization = { cells: [{ cell_id: 'a', code }] };
     const notebookId = await this.#requests.created(
       '/api/v3/notebooks',
@@ -138,22 +163,20 @@ export class Scheduler implements SimulatedUser {
       `${token}-nb`,
     );
     if (notebookId === undefined) return;
+    const drawn = fails ? FAILING_MEMBERS : this.#drawn(code);
     const body = {
       name: token,
       target: {
         notebookId,
         ...(this.#random.is(0.3) && { cells: ['a'] }),
-        ...(this.#random.is(0.1) && { session: 'open' }), // nobody opens it, so each instant is skipped
+        // Nobody opens it, so each instant is skipped.
+        ...(!fails && this.#random.is(0.1) && { session: 'open' }),
       },
-      schedule: this.#schedule(),
-      overlap: this.#random.pick(['skip', 'skip', 'queue', 'cancel']),
+      ...drawn,
       catchUp: this.#random.pick(['last', 'last', 'none', 'all']),
-      retries: this.#isBusy ? this.#random.pick([0, 0, 0, 2]) : this.#random.pick([0, 1, 2]),
-      timeoutS: code.endsWith(HANG) || this.#random.is(0.2) ? 1 : null,
       metadata: { made: token },
-      ...(this.#random.is(0.15) && { paused: true }),
     };
-    const isOfMember = this.#member !== undefined && this.#random.is(0.5);
+    const isOfMember = this.#member !== undefined && !fails && this.#random.is(0.5);
     const client = isOfMember ? this.#member!.client : this.#client;
     const sentMs = this.#world.nowMs;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -179,11 +202,23 @@ export class Scheduler implements SimulatedUser {
         token,
         notebookId,
         isOfMember,
+        aloneUntilMs: fails ? this.#world.nowMs + ALONE_MS : 0,
         isDeleted: false,
         isLeaving: false,
       });
       return;
     }
+  }
+
+  /** Draws the members of a job whose notebook has this code. */
+  #drawn(code: string): DrawnMembers {
+    return {
+      schedule: this.#schedule(),
+      overlap: this.#random.pick(['skip', 'skip', 'queue', 'cancel']),
+      retries: this.#isBusy ? this.#random.pick([0, 0, 0, 2]) : this.#random.pick([0, 1, 2]),
+      timeoutS: code.endsWith(HANG) || this.#random.is(0.2) ? 1 : null,
+      ...(this.#random.is(0.15) && { paused: true }),
+    };
   }
 
   #shape(): string {
@@ -217,13 +252,22 @@ export class Scheduler implements SimulatedUser {
 
   /** Resolves with all occurrences of a job, in pages of this size; undefined when nobody answered. */
   async #occurrences(job: OwnJob, limit: number): Promise<ShownOccurrence[] | undefined> {
-    const all = await this.#pages<ShownOccurrence>(`${JOBS}/${job.id}/occurrences`, `limit=${limit}`);
+    const all = await this.#pages<ShownOccurrence>(
+      `${JOBS}/${job.id}/occurrences`,
+      `limit=${limit}`,
+      (page) => job.judge.noteOrder(page),
+    );
     if (all === undefined || job.isDeleted) return undefined;
     job.judge.noteList(all);
     return all;
   }
 
-  async #pages<Item>(path: string, query: string): Promise<Item[] | undefined> {
+  /** Resolves with all items of a list; undefined when nobody answered. `each` judges each page, because a wrong list may have no end. */
+  async #pages<Item>(
+    path: string,
+    query: string,
+    each: (page: readonly Item[]) => void = () => undefined,
+  ): Promise<Item[] | undefined> {
     const items: Item[] = [];
     for (let cursor = ''; ; ) {
       const after = cursor === '' ? '' : `&after=${encodeURIComponent(cursor)}`;
@@ -233,7 +277,9 @@ export class Scheduler implements SimulatedUser {
         this.#complaints.complain(`the list ${path}`, page);
         return undefined;
       }
-      items.push(...(page.json.items as Item[]));
+      const shown = page.json.items as Item[];
+      each(shown);
+      items.push(...shown);
       const { nextCursor } = page.json;
       if (typeof nextCursor !== 'string') return items;
       cursor = nextCursor;
