@@ -32,7 +32,7 @@ const REPORT_MS = 5;
 const HANDLER_MS = 0.01;
 const FIRST_PID = 100;
 /** How long a killed process may stay in a call of the system, in which it does nothing more. The server waits a second for its end. */
-const LATE_DEATHS_MS = [300, 3000, 20_000];
+const LATE_DEATHS_MS = [300, 3000, 20_000, 20_000];
 /** A part of each command that runs cells. */
 const WORK = '"execute-cells"';
 
@@ -198,7 +198,7 @@ export class Child implements FarEnd {
   #drawHang(): Hang | 'connection' | 'death' | undefined {
     const { ofHangs, nature, isDisturbed } = this.#world;
     if (nature.stubbornKernels === 0 || !isDisturbed || !ofHangs.is(nature.stubbornKernels)) return undefined;
-    const hang = ofHangs.pick(['connection', 'start', 'stop', 'death', 'death'] as const);
+    const hang = ofHangs.pick(['connection', 'start', 'stop', 'death', 'death', 'death'] as const);
     this.#world.count(`hangs of kernels: ${hang}`);
     return hang;
   }

@@ -3,8 +3,9 @@
  * code whose time is over.
  */
 import type { SeededRandom } from '#test/support/random.ts';
-import { deafFor, HANG, lastWords, print, sleep } from '../kernel/cell-code.ts';
+import { DEAF, deafFor, HANG, lastWords, print, sleep } from '../kernel/cell-code.ts';
 import type { World } from '../world/world.ts';
+import { KILL_PATIENCE_MS } from './expectations.ts';
 
 interface CloseCallsOptions {
   readonly world: World;
@@ -56,6 +57,16 @@ export class CloseCalls {
     const token = this.#options.newToken();
     const runId = await this.#options.run(token, `${print(token)}\n${HANG}`, 1);
     if (runId !== undefined) await this.#world.sleep(OUT_OF_TIME_MS);
+  }
+
+  /**
+   * Cancels code that ignores interrupts and has no end, so that its kernel is killed, and does nothing until the run must have ended.
+   */
+  async cancelDeaf(): Promise<void> {
+    const runId = await this.#run(DEAF);
+    if (runId === undefined) return;
+    await this.#options.cancel(runId);
+    await this.#world.sleep(KILL_PATIENCE_MS);
   }
 
   /** Cancels code that ignores interrupts and ends when its kernel is about to be killed, and has another run taken at once. */

@@ -8,13 +8,13 @@ import type { Follower } from './follower.ts';
 /** A subscriber that reads has got the end of a run so long after somebody has read it. */
 const NEWS_PATIENCE_MS = 4000;
 /**
- * How long after the acceptance of its cancellation a run may still be running: more than the server needs to kill its kernel if code ignores
- * interrupts, and less if none does.
+ * How long after the acceptance of its cancellation a run may still be running. Where its kernel has to be killed, the server waits 3 s for
+ * the kernel (`cancelGrace`) and 1 s for its death (`KILL_MS`).
  */
-const DEAF_PATIENCE_MS = 5500;
+export const KILL_PATIENCE_MS = 4600;
 const CANCEL_PATIENCE_MS = 2600;
-/** How long the server waits after a kill until it gives a kernel up that stays in the system (`KILL_MS`), with its report. */
-const LATE_DEATH_MS = 1500;
+/** How long after its deadline a prompt may still be running: its only tool answers at once. */
+const PROMPT_PATIENCE_MS = 2600;
 /** The server gives a stopping kernel up after 2.5 s (`STOP_MS`, `KILL_MS`), and a closing session at the latest after 3 s (`closeDeadline`). */
 const CLOSE_PATIENCE_MS = 4500;
 /** The server gives a start up after 30 s (`LAUNCH_TIMEOUT_MS`). */
@@ -53,26 +53,43 @@ export class Expectations {
    * process that is killed may leave an answer on its way, and takes the cancellation with it.
    */
   expectEnd(runId: string, life: Life): void {
-    this.#expectEnd(runId, life, 0, 'after its cancellation was accepted');
+    this.#expectEnd(runId, life, { patienceMs: this.#stopMs, why: 'after its cancellation was accepted' });
   }
 
   /** Work with a deadline is stopped like cancelled work once the deadline has passed. `life` is as above. */
   expectDeadline(runId: string, life: Life, timeoutS: number): void {
-    this.#expectEnd(runId, life, timeoutS * 1000, `after its acceptance, although its time is ${timeoutS} s`);
+    this.#expectEnd(runId, life, { patienceMs: this.#stopMs, timeoutS });
   }
 
-  #expectEnd(runId: string, life: Life, beginsMs: number, why: string): void {
+  /** A prompt ends once its deadline has passed, without a kernel that has to be stopped. `life` is as above. */
+  expectPromptDeadline(runId: string, life: Life, timeoutS: number): void {
+    this.#expectEnd(runId, life, { patienceMs: PROMPT_PATIENCE_MS, timeoutS });
+  }
+
+  /** Returns how long the server may need to stop the work of a kernel. */
+  get #stopMs(): number {
+    const { deaf, stubbornKernels } = this.#world.nature;
+    return deaf || stubbornKernels > 0 ? KILL_PATIENCE_MS : CANCEL_PATIENCE_MS;
+  }
+
+  #expectEnd(
+    runId: string,
+    life: Life,
+    {
+      patienceMs: stopMs,
+      timeoutS = 0,
+      why = `after its acceptance, although its time is ${timeoutS} s`,
+    }: { readonly patienceMs: number; readonly timeoutS?: number; readonly why?: string },
+  ): void {
     const { server } = this.#client;
     const fromMs = this.#world.nowMs;
-    const { deaf, stubbornKernels } = this.#world.nature;
-    const patienceMs =
-      beginsMs + (deaf ? DEAF_PATIENCE_MS : CANCEL_PATIENCE_MS) + (stubbornKernels > 0 ? LATE_DEATH_MS : 0);
+    const patienceMs = timeoutS * 1000 + stopMs;
     this.#world.after(patienceMs, () => {
       if (server.up !== life || this.#wasTroubled(fromMs)) return;
       void this.#client.get(`/api/v3/runs/${runId}`).then((answer) => {
         if (!isAnswer(answer) || server.up !== life || answer.json.status !== 'running') return;
         // A repeated request was answered with the run of an earlier life, which has no deadline any more.
-        if (beginsMs > 0 && answer.json.stale === true) return;
+        if (timeoutS > 0 && answer.json.stale === true) return;
         this.#world.problem(`the run ${runId} still runs ${patienceMs / 1000} s ${why}`);
       });
     });

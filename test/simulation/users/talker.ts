@@ -30,8 +30,8 @@ const LAST_ATTEMPTS = 80;
 const LAST_PAUSE_MS = 250;
 /** Nobody waits for a later deadline. */
 const MAX_EXPECTED_S = 60;
-/** Longer than the end of a prompt may come after its limit. */
-const LIMIT_PATIENCE_MS = 4500;
+/** Longer than the end of a prompt may come after its limit (`PROMPT_PATIENCE_MS`). */
+const LIMIT_PATIENCE_MS = 3000;
 
 /** A notebook of another user, and the environment of its session. */
 interface SharedNotebook {
@@ -104,7 +104,7 @@ export class Talker implements SimulatedUser {
     if (this.#environment === undefined) return this.#createEnvironment();
     if (!this.#isOpen) return this.#open();
     const dice = this.#random.next();
-    if (dice < 0.53) return this.#prompt(this.#random.pick(SHAPES));
+    if (dice < 0.52) return this.#askSomething();
     if (dice < 0.55) return this.#outlastLimit();
     if (dice < 0.75) return this.#cancel(this.#last);
     if (dice < 0.9) return this.#read();
@@ -190,16 +190,15 @@ export class Talker implements SimulatedUser {
     this.#complaints.requireSound('the closing', answer);
   }
 
-  /** Asks something. With a key it is sent again until there is an answer. */
-  async #prompt(
-    behaviour: Behaviour,
-    cancels = true,
-    limitS = this.#random.is(0.15) ? 1 : undefined,
-  ): Promise<void> {
+  async #askSomething(): Promise<void> {
+    await this.#prompt(this.#random.pick(SHAPES), true, this.#random.is(0.15) ? 1 : undefined);
+  }
+
+  /** Asks something. With a key it is sent again until there is an answer. Resolves with whether the prompt was taken. */
+  async #prompt(behaviour: Behaviour, cancels: boolean, timeoutS: number | undefined): Promise<boolean> {
     const hasKey = this.#random.is(0.6);
     const token = `p${this.name}x${++this.#count}`;
     const key = hasKey ? `${this.name}-${this.#count}` : undefined;
-    const timeoutS = limitS;
     const body = { prompt: promptText({ behaviour, token }), ...(timeoutS && { timeoutS }) };
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const fromMs = this.#world.nowMs;
@@ -218,33 +217,35 @@ export class Talker implements SimulatedUser {
           this.#ledger.noteTaken(runId, this.#conversation!, fromMs, this.#client.server.life);
         this.#ledger.history.push({ ...submission, key: key ?? token, answer: { runId } });
         if (cancels && this.#random.is(0.3)) await this.#cancelSoon(runId);
-        return;
+        return true;
       }
       if (isAnswer(outcome)) {
         if (outcome.json.code === 'session_closed') this.#isOpen = false;
         this.#complaints.requireExpected('a prompt', outcome);
-        return;
+        return false;
       }
       this.#ledger.history.push({ ...submission, key: key ?? token, answer: 'unknown' });
-      if (key === undefined) return;
+      if (key === undefined) return false;
       await this.#world.sleep(20 + this.#random.next() * 300);
       await this.#calm;
     }
+    return false;
   }
 
-  /** Asks something that has no answer, and lets the time of the prompt pass. */
+  /** Asks something that has no answer, after the prompt before it, and lets the time of the prompt pass. */
   async #outlastLimit(): Promise<void> {
     const { promptLimitS } = this.#nature;
     const isOwn = promptLimitS > MAX_EXPECTED_S || this.#random.is(0.5);
-    await this.#prompt('hang', false, isOwn ? 1 : undefined);
-    await this.#world.sleep((isOwn ? 1 : promptLimitS) * 1000 + LIMIT_PATIENCE_MS);
+    await this.#cancel(this.#last);
+    if (await this.#prompt('hang', false, isOwn ? 1 : undefined))
+      await this.#world.sleep((isOwn ? 1 : promptLimitS) * 1000 + LIMIT_PATIENCE_MS);
   }
 
   /** A prompt has the limit of the server, and perhaps a nearer one of its own. */
   #noteDeadlines(runId: string, timeoutS: number | undefined, life: Life): void {
     if (timeoutS !== undefined) this.#ledger.noteDeadline(runId, timeoutS);
     const limitS = Math.min(timeoutS ?? Number.POSITIVE_INFINITY, this.#nature.promptLimitS);
-    if (limitS < MAX_EXPECTED_S) this.#expectations.expectDeadline(runId, life, limitS);
+    if (limitS < MAX_EXPECTED_S) this.#expectations.expectPromptDeadline(runId, life, limitS);
   }
 
   async #cancelSoon(runId: string): Promise<void> {

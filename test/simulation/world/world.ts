@@ -91,6 +91,8 @@ export interface Nature extends NatureOfProcesses, NatureOfJobs, NatureOfDeadlin
 const MAX_TURN_MS = 0.05;
 /** A world in which nothing is left to happen waits this long for something real before it gives up. */
 const IDLE_LIMIT_MS = 5000;
+/** What happens later than this after the first problem is not simulated: a server with a fault may be busy without an end. */
+const AFTER_PROBLEM_MS = 500;
 /** No simulation takes so long. */
 const MAX_MS = 3_600_000;
 const MAX_PENDING_CHARS = 64 * 1024;
@@ -139,6 +141,8 @@ export class World {
   /** Whether misfortunes befall the server and its kernels. */
   isDisturbed = true;
   #isOver = false;
+  /** When the world ends because of a problem; undefined without one. */
+  #endMs: number | undefined;
   #work: Promise<unknown> = Promise.resolve();
   #resume: (() => void) | undefined;
 
@@ -176,6 +180,8 @@ export class World {
   }
 
   problem(text: string): void {
+    if (this.problems.includes(text)) return;
+    this.#endMs ??= this.nowMs + AFTER_PROBLEM_MS;
     this.problems.push(text);
     this.trace.add('PROBLEM', text);
   }
@@ -256,6 +262,7 @@ export class World {
           this.problem('the simulation does not end');
           this.#isOver = true;
         }
+        if (this.#endMs !== undefined && this.nowMs > this.#endMs) this.#isOver = true;
         if (task !== undefined) {
           idleSinceMs = undefined;
           this.#perform(task);
@@ -344,8 +351,8 @@ function natureOfJobs(random: SeededRandom): NatureOfJobs {
 
 function natureOfDeadlines(random: SeededRandom): NatureOfDeadlines {
   return {
-    stubbornKernels: random.pick([0, 0, 0.05, 0.2]),
-    promptLimitS: random.pick([1800, 1800, 4]),
+    stubbornKernels: random.pick([0, 0, 0.05, 0.3]),
+    promptLimitS: random.pick([1800, 4, 4]),
   };
 }
 
