@@ -2,6 +2,7 @@
 import { type AnyMachineSnapshot, type AnyStateMachine, StateMachine, type StateNode } from 'xstate';
 import { agentSessionMachine } from '#machines/agent-session.ts';
 import { environmentMachine } from '#machines/environment.ts';
+import { hookMachine } from '#machines/hook.ts';
 import { jobMachine } from '#machines/job.ts';
 import { notebookSessionMachine } from '#machines/notebook-session.ts';
 import { runMachine } from '#machines/run.ts';
@@ -11,6 +12,7 @@ const CHARTS: readonly AnyStateMachine[] = [
   agentSessionMachine,
   runMachine,
   jobMachine,
+  hookMachine,
   environmentMachine,
 ];
 

@@ -6,7 +6,7 @@ const MAX_PROBLEMS = 8;
 const MAX_LINE_CHARS = 220;
 /** Ids of resources, tokens of codes, and events. */
 const NAMES =
-  /\b(?:(?:run|conv|job|occ)_[0-9a-z]{26}|nb_[0-9a-z]{26}|[kptewj]u\d+x\d+|fork \d+|[0-9a-f]{8,}-\d+)\b/g;
+  /\b(?:(?:run|conv|job|occ|hook|hev|dlv|hin)_[0-9a-z]{26}|nb_[0-9a-z]{26}|[kptewj]u\d+x\d+|fork \d+|[0-9a-f]{8,}-\d+)\b/g;
 /** Code that a kernel begins. */
 const BEGINNING = / ran (\w+) in (fork \d+)/;
 /** The share of the lines that tell how it began, when there are too many. */
@@ -70,7 +70,8 @@ function argumentsOf(
     talkers,
     schedulers,
     crashes,
-    killsAtJobs,
+    hookers,
+    killsAround,
     scenario,
     skippedActs = [],
   }: SimulationOptions,
@@ -83,7 +84,8 @@ function argumentsOf(
     ...(users === undefined ? [] : [`--users ${users}`]),
     ...(talkers === undefined ? [] : [`--talkers ${talkers}`]),
     ...(schedulers === undefined ? [] : [`--schedulers ${schedulers}`]),
-    ...(killsAtJobs === true ? ['--kills-at-jobs'] : []),
+    ...(hookers === undefined ? [] : [`--hookers ${hookers}`]),
+    ...(killsAround === undefined ? [] : [`--kills-at-${killsAround}`]),
     ...(crashes === false ? ['--calm'] : []),
     ...(skipped === '' ? [] : [`--skip ${skipped}`]),
     ...(mutant === undefined ? [] : [`--mutant ${mutant}`]),

@@ -34,7 +34,9 @@ test('a server of several processes has one trace in each seed, in this process 
 });
 
 /** Jobs alone, which fire often, and a server that is killed at these moments only. */
-const JOBS = ['--users', '0', '--talkers', '0', '--schedulers', '1', '--kills-at-jobs'];
+const JOBS = ['--users', '0', '--talkers', '0', '--schedulers', '1', '--hookers', '0', '--kills-at-jobs'];
+/** Hooks alone, with the jobs of their user. */
+const HOOKS = ['--users', '0', '--talkers', '0', '--schedulers', '0', '--hookers', '1', '--kills-at-hooks'];
 
 test('of a thousand kills around the firings, beginnings and ends of jobs, none loses or doubles an instant', async () => {
   const { isSound, text } = await runSimulation(...JOBS, '--seeds', '1..30', '--seconds', '40');
@@ -53,5 +55,18 @@ test('nor do kills around the moments of jobs of a server with workers', async (
     '--workers',
     '3',
   );
+  assert.ok(isSound, text);
+});
+
+test('of hundreds of kills around events, requests and answers of hooks, none loses, doubles or feigns an event', async () => {
+  const { isSound, text } = await runSimulation(...HOOKS, '--seeds', '1..40', '--seconds', '20');
+  assert.ok(isSound, text);
+  const [, kills] = /^(\d+) kills around the moments of hooks$/m.exec(text) ?? [];
+  assert.ok(Number(kills) >= 500, text);
+});
+
+test('nor do kills around the moments of hooks of a server with workers', async () => {
+  const options = ['--seeds', '1..12', '--seconds', '10', '--workers', '3'];
+  const { isSound, text } = await runSimulation(...HOOKS, ...options);
   assert.ok(isSound, text);
 });

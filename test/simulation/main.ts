@@ -20,7 +20,9 @@ Usage: npm run simulate -- [options]
   --users N          how many users there are; 3
   --talkers N        how many users talk with agents; drawn by default
   --schedulers N     how many users make jobs; drawn by default
+  --hookers N        how many users make hooks; drawn by default
   --kills-at-jobs    the server is killed again and again, each time around the moment at which a job fires, or its run begins or ends
+  --kills-at-hooks   the same, around the moments at which a hook gets an event, or sends a request or has its answer
   --calm             the server is never killed
   --times N          simulates each seed so often, and fails when its digests differ; 1
   --again-with NODE  simulates the same seeds in another process, too, by this program of Node.js (node, or the path of another
@@ -43,6 +45,7 @@ const values = scriptOptions(USAGE, {
   users: { type: 'string', default: '3' },
   talkers: { type: 'string' },
   schedulers: { type: 'string' },
+  hookers: { type: 'string' },
   mutant: { type: 'string' },
   times: { type: 'string', default: '1' },
   'again-with': { type: 'string' },
@@ -50,6 +53,7 @@ const values = scriptOptions(USAGE, {
   shrink: { type: 'boolean', default: false },
   skip: { type: 'string', default: '' },
   'kills-at-jobs': { type: 'boolean', default: false },
+  'kills-at-hooks': { type: 'boolean', default: false },
   calm: { type: 'boolean', default: false },
   scenario: { type: 'string' },
   trace: { type: 'boolean', default: false },
@@ -99,7 +103,8 @@ const options: SeedsOptions = {
     workers: Number(values.workers),
     ...(values.talkers !== undefined && { talkers: Number(values.talkers) }),
     ...(values.schedulers !== undefined && { schedulers: Number(values.schedulers) }),
-    killsAtJobs: values['kills-at-jobs'],
+    ...(values.hookers !== undefined && { hookers: Number(values.hookers) }),
+    killsAround: values['kills-at-jobs'] ? 'jobs' : values['kills-at-hooks'] ? 'hooks' : undefined,
     crashes: !values.calm,
     keepsTrace: values.trace,
     skippedActs: partsOf(values.skip),

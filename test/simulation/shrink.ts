@@ -19,6 +19,7 @@ export async function shrink(seed: number, options: SimulationOptions): Promise<
   await attempt({ ...found, crashes: false });
   await attempt({ ...found, talkers: 0 });
   await attempt({ ...found, schedulers: 0 });
+  await attempt({ ...found, hookers: 0 });
   for (let users = 1; users < (found.users ?? 1); users++) if (await attempt({ ...found, users })) break;
   for (let seconds = found.seconds / 2; seconds >= MIN_SECONDS; seconds /= 2)
     if (!(await attempt({ ...found, seconds }))) break;

@@ -4,6 +4,8 @@ import { explain } from './explain.ts';
 import { shrink } from './shrink.ts';
 import { type SimulationOptions, type SimulationReport, simulate } from './simulation.ts';
 
+const MOMENTS = ['jobs', 'hooks'] as const;
+
 export interface SeedsOptions {
   readonly first: number;
   readonly last: number;
@@ -27,7 +29,7 @@ export async function simulateSeeds(options: SeedsOptions): Promise<boolean> {
   observeCharts();
   const before = process.cpuUsage();
   let operations = 0;
-  let killsAtJobs = 0;
+  const kills = { jobs: 0, hooks: 0 };
   let isSound = true;
   const seconds = () => {
     const { user, system } = process.cpuUsage(before);
@@ -39,7 +41,7 @@ export async function simulateSeeds(options: SeedsOptions): Promise<boolean> {
     const [report] = reports;
     if (report === undefined) break;
     operations += reports.reduce((sum, { counts }) => sum + (counts.get('operations') ?? 0), 0);
-    killsAtJobs += report.counts.get('kills around jobs') ?? 0;
+    for (const kind of MOMENTS) kills[kind] += report.counts.get(`kills around ${kind}`) ?? 0;
     say(lineOf(report));
     for (const line of report.lines) say(line.trimEnd());
     const digests = new Set(reports.map(({ digest }) => digest));
@@ -51,7 +53,7 @@ export async function simulateSeeds(options: SeedsOptions): Promise<boolean> {
     if (!isSound) for (const line of await explanation(report, problems, options)) say(line);
   }
   const tookS = seconds();
-  if (killsAtJobs > 0) say(`${killsAtJobs} kills around the moments of jobs`);
+  for (const kind of MOMENTS) if (kills[kind] > 0) say(`${kills[kind]} kills around the moments of ${kind}`);
   say(
     `${operations} operations in ${tookS.toFixed(1)} s of one core: ${Math.round(operations / tookS)} a second`,
   );

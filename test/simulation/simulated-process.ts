@@ -25,6 +25,7 @@ const STAND_INS = {
   'node:crypto': 'crypto',
   'node:fs': 'fs',
   'node:fs/promises': 'fs-promises',
+  'node:http': 'http',
   'node:net': 'net',
   'node:timers/promises': 'timers-promises',
   koffi: 'koffi',

@@ -14,8 +14,8 @@ const UWS = 'uws.cjs';
 const STEP_MS = 10;
 /** How many moments pass at most before a crash at one of them. */
 const MAX_POINTS = 12;
-/** The same, of moments of jobs. */
-const MAX_JOB_POINTS = 4;
+/** The same, of moments of one kind. */
+const MAX_POINTS_OF_KIND = 4;
 /** How long after such a moment a crash comes at the latest. */
 const MAX_AFTER_MS = 40;
 /** How often a full disk has space again before the server looks at it. */
@@ -25,6 +25,10 @@ const MAX_BRIEF_MS = 60;
 const SESSION = /^\/api\/v3\/notebook-sessions\/\w+$/;
 /** The longest text of a field that is repeated in a problem. */
 const MAX_FIELDS_CHARS = 600;
+
+/** The kinds of moments around which a server is killed. */
+export type Moments = 'jobs' | 'hooks';
+const PREFIXES: Readonly<Record<Moments, string>> = { jobs: 'job.', hooks: 'hook.' };
 
 declare global {
   /** The module that the server loads in place of uWebSockets.js. */
@@ -179,21 +183,21 @@ export abstract class SimulatedServer {
   }
 
   /**
-   * Kills the server around one of the next moments at which a job fires, its run begins or its run ends: at that moment, at the edge of
-   * the next commit, or a little later. Kills it after `mostMs` when no such moment comes.
+   * Kills the server around one of the next moments of jobs or of hooks: at that moment, at the edge of the next commit, or a little later.
+   * Kills it after `mostMs` when no such moment comes.
    */
-  async killAtJob(mostMs: number): Promise<void> {
+  async killAround(kind: Moments, mostMs: number): Promise<void> {
     const { ofFate } = this.world;
     const disk = diskOf(this.world);
-    let left = 1 + ofFate.below(MAX_JOB_POINTS);
+    let left = 1 + ofFate.below(MAX_POINTS_OF_KIND);
     await this.#killAt(mostMs, (kill) => {
       const killNow = (life: Life) => {
-        this.world.count('kills around jobs');
+        this.world.count(`kills around ${kind}`);
         kill(life);
       };
       this.world.atFaultPoint = (point) => {
         const { life } = this.world;
-        if (!point.startsWith('job.') || !this.has(life) || --left > 0) return;
+        if (!point.startsWith(PREFIXES[kind]) || !this.has(life) || --left > 0) return;
         this.world.atFaultPoint = undefined;
         this.world.trace.add('point', point);
         this.world.count(`kills around ${point}`);

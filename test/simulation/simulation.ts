@@ -8,9 +8,10 @@ import { LoneServer } from './lone-server.ts';
 import type { Scenario } from './scenarios/list.ts';
 import { Stage } from './scenarios/stage.ts';
 import { SimulatedCluster } from './simulated-cluster.ts';
-import type { SimulatedServer } from './simulated-server.ts';
+import type { Moments, SimulatedServer } from './simulated-server.ts';
 import { closeAll } from './stand-ins/fs.ts';
 import { type Answer, isAnswer, SimulatedClient } from './users/client.ts';
+import { Hooker } from './users/hooker.ts';
 import { Scheduler } from './users/scheduler.ts';
 import type { SimulatedUser } from './users/simulated-user.ts';
 import { Talker } from './users/talker.ts';
@@ -30,8 +31,10 @@ export interface SimulationOptions {
   readonly workers?: number;
   /** Whether the server is killed, drained and restarted. */
   readonly crashes?: boolean;
-  /** Whether the server is killed again and again, each time around a moment of a job, and nothing else befalls it. */
-  readonly killsAtJobs?: boolean;
+  /** How many users make hooks; drawn by default. */
+  readonly hookers?: number;
+  /** The server is killed again and again, each time around a moment of a job or a hook, and nothing else befalls it. */
+  readonly killsAround?: Moments | undefined;
   readonly keepsTrace?: boolean;
   /** A scenario, which takes the place of users and misfortunes. */
   readonly scenario?: Scenario;
@@ -115,7 +118,8 @@ class Simulation {
   readonly #ledger = new Ledger();
   readonly #users: SimulatedUser[] = [];
   #isOver = false;
-  #hasJobs = false;
+  /** The kinds of moments that this life has. */
+  #moments: readonly Moments[] = [];
 
   constructor(world: World, folder: string, options: SimulationOptions) {
     this.#world = world;
@@ -130,8 +134,9 @@ class Simulation {
     const { scenario } = this.#options;
     if (scenario !== undefined) return this.#play(scenario);
     const { users = DEFAULT_USERS, talkers = this.#world.nature.talkers } = this.#options;
-    const { schedulers = this.#world.nature.schedulers } = this.#options;
-    const { seconds, crashes = true, killsAtJobs = false, skippedActs = [] } = this.#options;
+    const { schedulers = this.#world.nature.schedulers, hookers = this.#world.nature.hookers } =
+      this.#options;
+    const { seconds, crashes = true, killsAround, skippedActs = [] } = this.#options;
     const skips = (act: number) => skippedActs.some(([first, end]) => first <= act && act < end);
     await this.#server.start();
     const notebookUsers: User[] = [];
@@ -146,14 +151,21 @@ class Simulation {
           ),
         ),
       );
-    this.#hasJobs = schedulers > 0;
+    this.#moments = [
+      ...(schedulers > 0 ? (['jobs'] as const) : []),
+      ...(hookers > 0 ? (['hooks'] as const) : []),
+    ];
     for (let at = 0; at < schedulers; at++)
-      this.#users.push(new Scheduler(this.#client, `u${users + talkers + at}`, killsAtJobs));
+      this.#users.push(new Scheduler(this.#client, `u${users + talkers + at}`, killsAround === 'jobs'));
+    for (let at = 0; at < hookers; at++)
+      this.#users.push(
+        new Hooker(this.#client, `u${users + talkers + schedulers + at}`, users + talkers === 0),
+      );
     const lives = this.#users.map((user) => user.live(() => this.#isOver));
     const untilMs = this.#world.nowMs + seconds * 1000;
     await Promise.all([
-      ...(killsAtJobs
-        ? [this.#killAtJobs(untilMs)]
+      ...(killsAround !== undefined
+        ? [this.#killAround(killsAround, untilMs)]
         : crashes
           ? [this.#disturb(untilMs), this.#disturbWorkers(untilMs)]
           : []),
@@ -204,13 +216,13 @@ class Simulation {
     }
   }
 
-  /** Kills the server, or one of its workers, around the moments of jobs. */
-  async #killAtJobs(untilMs: number): Promise<void> {
+  /** Kills the server, or one of its workers, around the moments of jobs or hooks. */
+  async #killAround(kind: Moments, untilMs: number): Promise<void> {
     const { ofFate } = this.#world;
     while (this.#world.nowMs < untilMs) {
       await this.#world.sleep(ofFate.next() * MAX_BETWEEN_KILLS_MS);
       this.#cluster?.aim(ofFate.is(0.5) ? 'worker' : 'server');
-      await this.#server.killAtJob(Math.max(0, untilMs - this.#world.nowMs));
+      await this.#server.killAround(kind, Math.max(0, untilMs - this.#world.nowMs));
       if (this.#server.up === undefined) {
         await this.#world.sleep(ofFate.next() * MAX_DOWN_MS);
         await this.#server.start();
@@ -260,8 +272,10 @@ class Simulation {
   async #kill(): Promise<void> {
     const { ofFate, nature } = this.#world;
     if (nature.troubles && ofFate.is(0.4)) await this.#server.breakDisk(MAX_WAIT_MS);
-    else if (this.#hasJobs && ofFate.is(0.4)) await this.#server.killAtJob(MAX_WAIT_MS);
-    else if (ofFate.is(0.3)) await this.#server.killAtCommit(MAX_WAIT_MS);
+    else if (this.#moments.length > 0 && ofFate.is(0.4)) {
+      const kind = this.#moments.length > 1 ? ofFate.pick(this.#moments) : this.#moments[0]!;
+      await this.#server.killAround(kind, MAX_WAIT_MS);
+    } else if (ofFate.is(0.3)) await this.#server.killAtCommit(MAX_WAIT_MS);
     else if (ofFate.is(0.4)) await this.#server.killAtReply(MAX_WAIT_MS);
     else if (ofFate.is(0.6)) await this.#server.killAtPoint(MAX_WAIT_MS);
     else this.#server.kill();

@@ -2,7 +2,10 @@
 import { runSimulation } from '../run-simulation.ts';
 import type { Mutant } from './list.ts';
 
-const ONLY_JOBS = ['--users', '0', '--talkers', '0', '--schedulers', '1'];
+const ONLY_JOBS = ['--users', '0', '--talkers', '0', '--schedulers', '1', '--hookers', '0'];
+const ONLY_HOOKS = [
+  ...['--users', '0', '--talkers', '0', '--schedulers', '0', '--hookers', '1', '--kills-at-hooks'],
+];
 
 /** Calls `say` with a line for each mutant. `options` bound the search. */
 export async function huntMutants(
@@ -10,14 +13,14 @@ export async function huntMutants(
   options: readonly string[],
   say: (line: string) => void,
 ): Promise<void> {
-  for (const { name, workers = 1, isOfJobs = false } of mutants) {
+  for (const { name, workers = 1, isOfJobs = false, isOfHooks = false } of mutants) {
     const { isSound, text, digests } = await runSimulation(
       ...options,
       '--mutant',
       name,
       '--workers',
       `${workers}`,
-      ...(isOfJobs ? ONLY_JOBS : []),
+      ...(isOfJobs ? ONLY_JOBS : isOfHooks ? ONLY_HOOKS : []),
     );
     const [, seconds = '?'] = /operations in ([\d.]+) s of one core/.exec(text) ?? [];
     const [, complaint = ''] = /^seed \d+ has \d+ problems:\n\s*(.*)$/m.exec(text) ?? [];

@@ -13,6 +13,8 @@ export interface Mutant {
   readonly workers?: number;
   /** Whether it is about jobs, so that the hunt for it has only users who make jobs. */
   readonly isOfJobs?: boolean;
+  /** Whether it is about hooks, so that the hunt for it has only users who make hooks, and kills around the moments of hooks. */
+  readonly isOfHooks?: boolean;
   readonly edits: readonly {
     /** The module, as it is imported. */
     readonly module: string;
@@ -675,6 +677,100 @@ export const MUTANTS: readonly Mutant[] = [
         module: '#machines/job.ts',
         from: 'const next = isPaused ? null : nextMs;',
         to: 'const next = nextMs;',
+      },
+    ],
+  },
+  {
+    name: 'lost-attempt-is-over',
+    breaks: 'a request that a dead process has begun is sent again',
+    isOfHooks: true,
+    edits: [
+      {
+        module: '#machines/hook.ts',
+        from: "restored: { target: 'settling', actions: 'noteLoss' },",
+        to: "restored: { target: 'settling', actions: assign({ delivery: null }) },",
+      },
+    ],
+  },
+  {
+    name: 'event-in-another-commit',
+    breaks: 'the event is in the commit of the end of its run',
+    isOfHooks: true,
+    edits: [
+      {
+        module: '#src/hooks/outbox.ts',
+        from: 'context.runs.onEnded(({ workspaceId }, { runId, status, error }) => this.note(',
+        to: 'context.runs.onEnded(async ({ workspaceId }, { runId, status, error }) => (await context.store.durable(), this).note(',
+      },
+    ],
+  },
+  {
+    name: 'attempt-before-commit',
+    breaks: 'a request waits for the commit of its event and of its attempt',
+    isOfHooks: true,
+    edits: [
+      {
+        module: '#src/hooks/deliveries.ts',
+        from: "await this.#context.store.durable();\n            faultPoint('hook.sending');",
+        to: "faultPoint('hook.sending');",
+      },
+    ],
+  },
+  {
+    name: 'event-is-removed-early',
+    breaks: 'an event is removed in the commit that makes its deliveries',
+    isOfHooks: true,
+    edits: [
+      {
+        module: '#src/hooks/outbox.ts',
+        from: 'for (const hookId of this.#states.idsIn(workspaceId))\n            this.#offer(workspaceId, hookId, told);',
+        to: 'Promise.resolve(store.durable()).then(() => { for (const hookId of this.#states.idsIn(workspaceId)) this.#offer(workspaceId, hookId, told); });',
+      },
+    ],
+  },
+  {
+    name: 'failed-delivery-is-overtaken',
+    breaks: 'a delivery that fails is repeated before the next one, four times',
+    isOfHooks: true,
+    edits: [
+      {
+        module: '#src/hooks/deliveries.ts',
+        from: 'if (attempts < ATTEMPTS_IN_ORDER)',
+        to: 'if (attempts < 0)',
+      },
+    ],
+  },
+  {
+    name: 'id-of-a-firing-is-late',
+    breaks: 'a request with the id of an earlier one is the same firing, also after a kill',
+    isOfHooks: true,
+    edits: [
+      {
+        module: '#src/hooks/hooks-in.ts',
+        from: 'if (key !== null)\n            store.write((tx) => {',
+        to: 'if (key !== null)\n            setTimeout(() => store.write((tx) => {',
+      },
+      {
+        module: '#src/hooks/hooks-in.ts',
+        from: 'this.#forget(tx, workspaceId, hookInId);\n            });',
+        to: 'this.#forget(tx, workspaceId, hookInId);\n            }), 20);',
+      },
+    ],
+  },
+  {
+    name: 'paused-hook-sends',
+    breaks: 'a hook that is paused sends nothing',
+    isOfHooks: true,
+    edits: [
+      {
+        module: '#machines/hook.ts',
+        from: 'if (isPaused)\n        return null;',
+        to: '',
+      },
+      {
+        module: '#machines/hook.ts',
+        from: "{ guard: 'isPaused', target: 'paused' },",
+        to: '',
       },
     ],
   },

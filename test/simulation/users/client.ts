@@ -20,6 +20,8 @@ interface Asked {
   readonly body?: unknown;
   readonly query?: string | undefined;
   readonly key?: string | undefined;
+  /** Further headers. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** The client leaves before the answer, after this time. */
   readonly leavesAfterMs?: number | undefined;
 }
@@ -82,13 +84,17 @@ export class SimulatedClient {
     return this.ask('POST', path, { body, ...more });
   }
 
-  ask(method: string, path: string, { body, query, key, leavesAfterMs }: Asked = {}): Promise<Outcome> {
+  ask(
+    method: string,
+    path: string,
+    { body, query, key, headers = {}, leavesAfterMs }: Asked = {},
+  ): Promise<Outcome> {
     const bytes = body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
     const head = {
       method,
       path,
       query,
-      headers: headersOf(this.#token, body === undefined ? undefined : bytes, key),
+      headers: { ...headersOf(this.#token, body === undefined ? undefined : bytes, key), ...headers },
     };
     this.#world.trace.add('send', `${method} ${path} ${key ?? ''} ${bytes.toString()}`);
     this.#world.count('operations');

@@ -51,6 +51,12 @@ export interface NatureOfJobs {
   readonly setClockEveryMs: number;
 }
 
+/** The nature of a world with hooks. */
+export interface NatureOfHooks {
+  /** How many users make hooks. */
+  readonly hookers: number;
+}
+
 /** The nature of a world in which some things never end by themselves. */
 export interface NatureOfDeadlines {
   /** The share of kernels that hang at their start, at their stop, or in the system when they are killed. */
@@ -60,7 +66,7 @@ export interface NatureOfDeadlines {
 }
 
 /** The nature of one world. Each seed draws its own, so that together the seeds try many. */
-export interface Nature extends NatureOfProcesses, NatureOfJobs, NatureOfDeadlines {
+export interface Nature extends NatureOfProcesses, NatureOfJobs, NatureOfDeadlines, NatureOfHooks {
   readonly flushMs: number;
   readonly slowFlush: number;
   readonly netMs: number;
@@ -117,6 +123,8 @@ export class World {
   readonly ofLinks: SeededRandom;
   /** The chance of kernels that hang. */
   readonly ofHangs: SeededRandom;
+  /** The chance of the receivers of hooks. */
+  readonly ofReceivers: SeededRandom;
   readonly #ofTurns: SeededRandom;
   readonly trace: Trace;
   /** Called at each moment at which the code of the server lets tests crash it. */
@@ -161,10 +169,12 @@ export class World {
     const ofProcesses = natureOfProcesses(random.fork());
     const ofJobs = natureOfJobs(random.fork());
     const ofDeadlines = natureOfDeadlines(random.fork());
+    this.ofHangs = random.fork();
+    const ofHooks = natureOfHooks(random.fork());
+    this.ofReceivers = random.fork();
     // A kernel that stays in the system after a kill is met only where kernels are killed.
     const deaf = nature.deaf || ofDeadlines.stubbornKernels > 0.1;
-    this.nature = { ...nature, ...ofProcesses, ...ofJobs, ...ofDeadlines, deaf };
-    this.ofHangs = random.fork();
+    this.nature = { ...nature, ...ofProcesses, ...ofJobs, ...ofDeadlines, ...ofHooks, deaf };
     this.trace = new Trace(this, keepsTrace);
   }
 
@@ -356,9 +366,16 @@ function natureOfDeadlines(random: SeededRandom): NatureOfDeadlines {
   };
 }
 
+function natureOfHooks(random: SeededRandom): NatureOfHooks {
+  return { hookers: random.pick([0, 0, 0, 1]) };
+}
+
 function natureOf(
   random: SeededRandom,
-): Omit<Nature, keyof NatureOfProcesses | keyof NatureOfJobs | keyof NatureOfDeadlines> {
+): Omit<
+  Nature,
+  keyof NatureOfProcesses | keyof NatureOfJobs | keyof NatureOfDeadlines | keyof NatureOfHooks
+> {
   return {
     flushMs: random.pick([0.5, 2, 2, 20]),
     slowFlush: random.pick([0, 0.03, 0.03, 0.2]),
