@@ -26,7 +26,7 @@ import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { slotText, timedPlaceOf } from '#storage/lists/timed-places.ts';
-import { hookEvents, hookPlaces, wantedEvents } from '#storage/records/hooks.ts';
+import { type HookRecord, hookEvents, hookPlaces, wantedEvents } from '#storage/records/hooks.ts';
 import { jobRecords, occurrenceRecords } from '#storage/records/jobs.ts';
 import { runIndex } from '#storage/records/runs.ts';
 import { type HookStates, hookIdOf } from './hook-states.ts';
@@ -153,7 +153,7 @@ export class Outbox {
     const stored = this.#states.find(workspaceId, hookId);
     if (stored === undefined || this.#states.isPaused(hook)) return;
     const { definition, record } = stored;
-    if (!definition.events.some((type) => type === event.type) || record.createdAt > event.at) return;
+    if (!definition.events.some((type) => type === event.type) || isOlder(event, record)) return;
     if (!matches(definition.filter, event)) return;
     const { agentSessionId } = event;
     if (
@@ -253,6 +253,11 @@ function matches({ notebookId, jobId, metadata = {} }: HookFilter, event: ToldEv
   return Object.entries(metadata).every(
     ([key, value]) => Object.hasOwn(event.metadata, key) && event.metadata[key] === value,
   );
+}
+
+/** Returns whether the event happened before the hook was created. A hook from the future was created before the clock was set back. */
+function isOlder({ at }: ToldEvent, { createdAt }: HookRecord): boolean {
+  return createdAt > at && createdAt <= timestamp();
 }
 
 function newDelivery(hookId: string, { type, at, data }: Pick<ToldEvent, 'type' | 'at' | 'data'>): Delivery {

@@ -1,0 +1,78 @@
+/** Which hooks get an event, by the times of both. */
+import assert from 'node:assert/strict';
+import test, { type TestContext } from 'node:test';
+import { type HookId, newId, type RunId, type WorkspaceId } from '#src/base/ids.ts';
+import { timestamp } from '#src/base/time/clock.ts';
+import { HookStates } from '#src/hooks/hook-states.ts';
+import { Outbox } from '#src/hooks/outbox.ts';
+import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import { ALONE } from '#src/runtime/homes/cluster.ts';
+import { hookEvents, hookRecords } from '#storage/records/hooks.ts';
+import { eventually } from '#test/support/processes.ts';
+import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
+
+const WORKSPACE = 'ws_1' as WorkspaceId;
+const HOUR_MS = 3_600_000;
+
+test('a hook that was created before the clock was set back gets the events since then', async (t) => {
+  const outbox = await outboxOf(t);
+  const hook = outbox.create(timestamp(Date.now() + HOUR_MS));
+  await outbox.endRun();
+  assert.equal(outbox.attend(hook), 1);
+});
+
+test('a hook does not get an event that had happened before its creation', async (t) => {
+  const outbox = await outboxOf(t);
+  outbox.create(timestamp(Date.now() - HOUR_MS)); // wants the event, so that it is stored
+  await outbox.endRun();
+  const endedMs = Date.now();
+  await eventually('the clock goes on', () => Date.now() > endedMs + 1);
+  const later = outbox.create(timestamp());
+  assert.equal(outbox.attend(later), 0);
+});
+
+async function outboxOf(t: TestContext) {
+  const { store } = await temporaryStore(t);
+  const states = new HookStates({ store, runtime: new ActorRuntime(store, rememberingLog().log) });
+  let tellEnd: (actor: object, end: object) => void = () => undefined;
+  const runs = {
+    onEnded(listener: typeof tellEnd) {
+      tellEnd = listener;
+    },
+  };
+  const jobs = { onOccurrence: () => undefined, onPaused: () => undefined };
+  const parts = { mayKnow: () => true, jobs, publicUrl: undefined, onPlace: () => undefined };
+  const outbox = new Outbox({ store, cluster: ALONE, runs } as never, states, parts);
+  return {
+    create(createdAt: string): HookId {
+      const id = newId<HookId>('hook');
+      const definition = { url: 'http://127.0.0.1:9/', events: ['run.failed'], filter: {}, name: null };
+      states.actors.spawn(
+        { workspaceId: WORKSPACE, id },
+        { workspaceId: WORKSPACE, hookId: id, isPaused: false },
+      );
+      const record = { ownerId: 'ada', createdAt, updatedAt: createdAt, secrets: [] };
+      store.write((tx) =>
+        tx.put(
+          hookRecords,
+          { ...record, definition: Buffer.from(JSON.stringify(definition)) },
+          WORKSPACE,
+          id,
+        ),
+      );
+      states.noteWanted(WORKSPACE);
+      return id;
+    },
+    /** Resolves when the event is stored. */
+    async endRun() {
+      tellEnd({ workspaceId: WORKSPACE }, { runId: newId<RunId>('run'), status: 'failed', error: null });
+      await store.durable();
+    },
+    /** Makes the deliveries of the events. Returns how many wait for a hook. */
+    attend(hookId: HookId): number {
+      for (const [id = ''] of [...store.listKeys(hookEvents, WORKSPACE, [], 10)])
+        outbox.attend(WORKSPACE, id);
+      return states.bookOf(WORKSPACE, hookId).pending;
+    },
+  };
+}
