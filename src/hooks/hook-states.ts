@@ -172,8 +172,9 @@ export class HookStates {
       this.put(tx, workspaceId, delivery);
       tx.mark(hookQueue, workspaceId, id, queuePlaceOf(nowMs, delivery.id));
       const counted = { ...book, pending: book.pending + 1, stored: book.stored + (isNew ? 1 : 0) };
-      const given = counted.pending > MAX_PENDING ? this.#giveUpOldest(tx, hook) : 0;
-      const removed = counted.stored > MAX_DELIVERIES ? this.#removeOldest(tx, hook) : 0;
+      // Deliveries of the same turn are not listed yet, so the next one finds what this one leaves beyond the limits.
+      const given = this.#giveUpOldest(tx, hook, counted.pending - MAX_PENDING);
+      const removed = this.#removeOldest(tx, hook, counted.stored - MAX_DELIVERIES);
       tx.put(
         hookBooks,
         { ...counted, pending: counted.pending - given, stored: counted.stored - removed },
@@ -184,34 +185,42 @@ export class HookStates {
     this.tell(hook, { type: 'queued', dueMs: nowMs });
   }
 
-  /** Makes the delivery die that has waited longest. Returns how many died. */
-  #giveUpOldest(tx: Transaction, { workspaceId, id }: ActorId): number {
-    const oldest = this.firstWaiting(tx, workspaceId, id);
-    const delivery = oldest && this.delivery(workspaceId, id, oldest.deliveryId);
-    if (oldest === undefined || delivery === undefined) return 0;
-    tx.remove(hookQueue, workspaceId, id, queuePlaceOf(oldest.dueMs, oldest.deliveryId));
-    const end = {
-      status: 'dead',
-      reason: OUTBOX_FULL,
-      nextAttemptAt: null,
-      finishedAt: timestamp(),
-    } as const;
-    this.put(tx, workspaceId, { ...delivery, ...end });
-    return 1;
+  /** Makes the deliveries die that have waited longest. Returns how many died. */
+  #giveUpOldest(tx: Transaction, { workspaceId, id }: ActorId, excess: number): number {
+    if (excess <= 0) return 0;
+    const limit = excess + MAX_READ;
+    let given = 0;
+    for (const { id: place } of [...this.#context.store.list(hookQueue, workspaceId, [id], { limit })]) {
+      if (given === excess) break;
+      if (tx.get(hookQueue, workspaceId, id, place) === undefined) continue;
+      const delivery = this.delivery(workspaceId, id, deliveryAt(place));
+      if (delivery === undefined) continue;
+      tx.remove(hookQueue, workspaceId, id, place);
+      const end = {
+        status: 'dead',
+        reason: OUTBOX_FULL,
+        nextAttemptAt: null,
+        finishedAt: timestamp(),
+      } as const;
+      this.put(tx, workspaceId, { ...delivery, ...end });
+      given++;
+    }
+    return given;
   }
 
-  /** Removes the oldest delivery that is over. Returns how many were removed. */
-  #removeOldest(tx: Transaction, { workspaceId, id }: ActorId): number {
-    const { store } = this.#context;
-    for (const { id: deliveryId } of store.list(deliveryRecords, workspaceId, [id], {
-      limit: MAX_DELIVERIES,
-    })) {
+  /** Removes the oldest deliveries that are over. Returns how many were removed. */
+  #removeOldest(tx: Transaction, { workspaceId, id }: ActorId, excess: number): number {
+    if (excess <= 0) return 0;
+    const page = { limit: MAX_DELIVERIES };
+    let removed = 0;
+    for (const { id: deliveryId } of this.#context.store.list(deliveryRecords, workspaceId, [id], page)) {
       const bytes = tx.get(deliveryRecords, workspaceId, id, deliveryId);
       if (bytes === undefined || deliveryIn(bytes).status === 'pending') continue;
       tx.remove(deliveryRecords, workspaceId, id, deliveryId);
-      return 1;
+      removed++;
+      if (removed === excess) break;
     }
-    return 0;
+    return removed;
   }
 
   /** Returns the first delivery that waits; undefined when none does. One that was queued in this turn may be missing. */
