@@ -112,6 +112,7 @@ test('with nothing set, every setting has its default', (t) => {
     keepRunsDays: 0,
     keepVersionsDays: 0,
     keepOutputsDays: 0,
+    keepDeliveriesDays: 0,
     keepAuditDays: 0,
     heartbeatS: 2.5,
     subscriberBufferBytes: 1_048_576,

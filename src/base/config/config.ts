@@ -86,6 +86,7 @@ function onlyReading(config: Config): Config {
     keepRunsDays: 0,
     keepOutputsDays: 0,
     keepVersionsDays: 0,
+    keepDeliveriesDays: 0,
     keepAuditDays: 0,
   };
 }

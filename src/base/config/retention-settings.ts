@@ -30,6 +30,14 @@ export const RETENTION_SETTINGS = {
       'Days after which an earlier version of a notebook is deleted, counted from the change that replaced the version. With any value, ' +
       'a notebook has at most its last 100 versions. 0: never.',
   }),
+  keepDeliveriesDays: setting({
+    env: 'TROUPE_KEEP_DELIVERIES_DAYS',
+    kind: days,
+    default: '0',
+    unit: 'days',
+    description:
+      'Days after its end at which a delivery of a hook is deleted. With any value, a hook has at most its last 1,000 deliveries. 0: never.',
+  }),
   keepAuditDays: setting({
     env: 'TROUPE_KEEP_AUDIT_DAYS',
     kind: days,

@@ -10,6 +10,7 @@ import { firstIdAt, timeOfId } from '#src/base/ids.ts';
 import { unlessDamaged } from '#storage/damaged.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { auditRecords } from '#storage/records/audit.ts';
+import { deliveryRecords } from '#storage/records/hooks.ts';
 import { notebookVersions } from '#storage/records/notebooks.ts';
 import { type RetentionClockRecord, retentionClock } from '#storage/records/retention.ts';
 import { runIndex } from '#storage/records/runs.ts';
@@ -30,7 +31,7 @@ const DATED = [
   { kind: auditRecords, id: 'audit' },
 ] as const;
 /** All records that are deleted by the clock, in part or as a whole. */
-const DELETED = [...DATED.map(({ kind }) => kind), notebookVersions];
+const DELETED = [...DATED.map(({ kind }) => kind), notebookVersions, deliveryRecords];
 
 /** Called when the clock is held for wrong, with the time since the last sweep in milliseconds; undefined when there was none. */
 type OnHeld = (aheadMs: number | undefined) => void;

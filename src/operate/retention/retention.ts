@@ -8,6 +8,7 @@ import type { AuditTrail } from '#src/people/audit/audit-trail.ts';
 import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { removalOf } from '#storage/removals.ts';
+import type { DeliveriesCursor, DeliveryRetention } from './delivery-retention.ts';
 import type { RetentionClock } from './retention-clock.ts';
 import type { OutputsCursor, RunRetention } from './run-retention.ts';
 import type { VersionRetention } from './version-retention.ts';
@@ -21,6 +22,7 @@ const CLOCK_AHEAD =
 export interface RetentionOptions {
   readonly runs: RunRetention;
   readonly versions: VersionRetention;
+  readonly deliveries: DeliveryRetention;
   readonly audit: AuditTrail;
   /** Decides whether the clock can be trusted with deletions. */
   readonly clock: Pick<RetentionClock, 'check' | 'isHeld' | 'confirm'>;
@@ -70,8 +72,11 @@ export class Retention implements Disposable {
 
   /** Whether the settings delete nothing. */
   get #isEmpty(): boolean {
-    const { keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays } = this.#context.config;
-    return [keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays].every((days) => days === 0);
+    const { keepRunsDays, keepOutputsDays, keepVersionsDays, keepDeliveriesDays, keepAuditDays } =
+      this.#context.config;
+    return [keepRunsDays, keepOutputsDays, keepVersionsDays, keepDeliveriesDays, keepAuditDays].every(
+      (days) => days === 0,
+    );
   }
 
   /**
@@ -98,9 +103,9 @@ export class Retention implements Disposable {
 
   async #sweepWorkspace(workspaceId: WorkspaceId, now: number): Promise<void> {
     const before = (days: number) => now - days * DAY_MS;
-    const { runs, versions, audit } = this.#options;
+    const { runs, versions, deliveries, audit } = this.#options;
     const { config, cluster } = this.#context;
-    const { keepRunsDays, keepOutputsDays, keepVersionsDays, keepAuditDays } = config;
+    const { keepRunsDays, keepOutputsDays, keepVersionsDays, keepDeliveriesDays, keepAuditDays } = config;
     if (keepRunsDays > 0) {
       let after: string | undefined;
       await this.#repeat(workspaceId, () => {
@@ -120,6 +125,14 @@ export class Retention implements Disposable {
       await this.#repeat(workspaceId, () => {
         after = versions.deleteBefore(workspaceId, before(keepVersionsDays), after);
         return after !== undefined;
+      });
+    }
+    if (keepDeliveriesDays > 0) {
+      let cursor: DeliveriesCursor | undefined;
+      await this.#repeat(workspaceId, () => {
+        if (!cluster.owns(workspaceId)) return false;
+        cursor = deliveries.deleteBefore(workspaceId, before(keepDeliveriesDays), cursor);
+        return cursor !== undefined;
       });
     }
     if (keepAuditDays > 0) {

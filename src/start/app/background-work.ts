@@ -3,6 +3,7 @@
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import type { Log } from '#src/base/log/log.ts';
 import type { OperatorWarning } from '#src/base/log/operator-warning.ts';
+import { DeliveryRetention } from '#src/operate/retention/delivery-retention.ts';
 import { Retention } from '#src/operate/retention/retention.ts';
 import { RetentionClock } from '#src/operate/retention/retention-clock.ts';
 import { RunRetention } from '#src/operate/retention/run-retention.ts';
@@ -43,6 +44,7 @@ export function beginBackgroundWork(
     new Retention(context, {
       runs: new RunRetention(store, runDeletion, owns),
       versions: new VersionRetention(store, owns),
+      deliveries: new DeliveryRetention(store),
       audit,
       clock: new RetentionClock(store, (aheadMs) => warnOfClock(log, aheadMs)),
     }),

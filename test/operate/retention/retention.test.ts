@@ -2,9 +2,18 @@ import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { atOnce } from '#src/base/async/slices.ts';
 import type { Principal } from '#src/base/caller/principal.ts';
-import { type AssetId, newId, type RunId, type SessionId, type WorkspaceId } from '#src/base/ids.ts';
+import {
+  type AssetId,
+  type DeliveryId,
+  type HookId,
+  newId,
+  type RunId,
+  type SessionId,
+  type WorkspaceId,
+} from '#src/base/ids.ts';
 import { encodeVersion, putVersion } from '#src/notebook/saved/notebook-versions.ts';
 import { SavedNotebooks } from '#src/notebook/saved/saved-notebooks.ts';
+import { DeliveryRetention } from '#src/operate/retention/delivery-retention.ts';
 import { Retention } from '#src/operate/retention/retention.ts';
 import { RunRetention } from '#src/operate/retention/run-retention.ts';
 import { VersionRetention } from '#src/operate/retention/version-retention.ts';
@@ -16,6 +25,7 @@ import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { assetRecords } from '#storage/records/assets.ts';
 import { auditedQueries, auditRecords } from '#storage/records/audit.ts';
 import { blobRecords, blobUses } from '#storage/records/blobs.ts';
+import { deliveryRecords, hookBooks, hookRecords } from '#storage/records/hooks.ts';
 import { workspaceRecords } from '#storage/records/identity.ts';
 import { notebookVersionContents } from '#storage/records/notebooks.ts';
 import { runIndex, runRecords, runSummaries } from '#storage/records/runs.ts';
@@ -26,7 +36,13 @@ import { testContext } from '#test/support/test-context.ts';
 const DAY_MS = 86_400_000;
 const SESSION = 'nb_1' as SessionId;
 const WORKSPACES = ['ws_1', 'ws_10', 'ws_2'] as WorkspaceId[];
-const FOREVER = { keepRunsDays: 0, keepOutputsDays: 0, keepVersionsDays: 0, keepAuditDays: 0 };
+const FOREVER = {
+  keepRunsDays: 0,
+  keepOutputsDays: 0,
+  keepVersionsDays: 0,
+  keepDeliveriesDays: 0,
+  keepAuditDays: 0,
+};
 const PARTS = [{ type: 'final-answer', markdown: 'x'.repeat(10_000) }];
 
 /** Runs and audit entries of now, and a server's retention some days later. */
@@ -53,6 +69,7 @@ async function open(
     new Retention(contextOf(own), {
       runs: new RunRetention(store, deletion, own),
       versions: new VersionRetention(store, own),
+      deliveries: new DeliveryRetention(store),
       audit,
       clock: { isHeld: false, check: async () => true, confirm: async () => undefined },
       now: () => Date.now() + clock.days * DAY_MS,
@@ -184,6 +201,45 @@ test('entries of the audit are deleted after some days', async (t) => {
   assert.equal(count(), 500);
   await sweepAfter(31);
   assert.equal(count(), 0);
+  removals[Symbol.dispose]();
+});
+
+test('a delivery of a hook is deleted some days after its end, by the home of the workspace, and one that waits stays', async (t) => {
+  let isHome = false;
+  const { store, removals, sweepAfter } = await open(t, { keepDeliveriesDays: 7 }, () => isHome);
+  const [workspaceId] = WORKSPACES as [WorkspaceId];
+  const nowMs = Date.now();
+  const ended = (days: number) => new Date(nowMs + days * DAY_MS).toISOString();
+  const record = { ownerId: 'ada', createdAt: '', updatedAt: '', secrets: [], definition: new Uint8Array() };
+  const hooks = Array.from({ length: 3 }, () => newId<HookId>('hook'));
+  const kept: string[] = [];
+  for (const hookId of hooks)
+    store.write((tx) => {
+      tx.put(hookRecords, record, workspaceId, hookId);
+      tx.put(hookBooks, { place: null, pending: 1, stored: 252 }, workspaceId, hookId);
+      // One waits, and one was sent again a day later.
+      for (const finishedAt of [null, ended(1), ...Array.from({ length: 250 }, () => ended(0))]) {
+        const id = newId<DeliveryId>('delivery');
+        tx.put(deliveryRecords, Buffer.from(JSON.stringify({ id, finishedAt })), workspaceId, hookId, id);
+        if (finishedAt !== ended(0)) kept.push(id);
+      }
+    });
+  await store.durable();
+  const left = () => hooks.flatMap((id) => [...store.listKeys(deliveryRecords, workspaceId, [id], 1000)]);
+  const counted = () => hooks.map((id) => store.get(hookBooks, workspaceId, id)?.stored);
+  await sweepAfter(7.5);
+  assert.equal(left().length, 3 * 252);
+  isHome = true;
+  await sweepAfter(6.9);
+  assert.equal(left().length, 3 * 252);
+  await sweepAfter(7.5);
+  assert.deepEqual(
+    left().map(([, id]) => id),
+    kept,
+  );
+  assert.deepEqual(counted(), [2, 2, 2]);
+  await sweepAfter(8.1);
+  assert.deepEqual([left().length, ...counted()], [3, 1, 1, 1]);
   removals[Symbol.dispose]();
 });
 

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import type { SessionId, WorkspaceId } from '#src/base/ids.ts';
+import { DeliveryRetention } from '#src/operate/retention/delivery-retention.ts';
 import { Retention } from '#src/operate/retention/retention.ts';
 import { RunRetention } from '#src/operate/retention/run-retention.ts';
 import { VersionRetention } from '#src/operate/retention/version-retention.ts';
@@ -24,7 +25,13 @@ const DAY_MS = 86_400_000;
 const HOME = 'ws_1' as WorkspaceId;
 const SESSION = 'nb_1' as SessionId;
 const RUN = { workspaceId: HOME, sessionId: SESSION, kind: 'notebook' } as const;
-const FOREVER = { keepRunsDays: 0, keepOutputsDays: 0, keepVersionsDays: 0, keepAuditDays: 0 };
+const FOREVER = {
+  keepRunsDays: 0,
+  keepOutputsDays: 0,
+  keepVersionsDays: 0,
+  keepDeliveriesDays: 0,
+  keepAuditDays: 0,
+};
 
 async function open(t: TestContext) {
   const { store, path } = await temporaryStore(t);
@@ -53,6 +60,7 @@ async function open(t: TestContext) {
     await new Retention(context, {
       runs: runsOf,
       versions: new VersionRetention(store),
+      deliveries: new DeliveryRetention(store),
       audit: new AuditTrail(store),
       clock: { isHeld: false, check: async () => true, confirm: async () => undefined },
       now: () => Date.now() + 3 * DAY_MS,
