@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Delivery, NewHook } from '#src/contract/wire/hook.ts';
 import { addMember } from '#test/support/members.ts';
+import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
 import { refusalOf } from '#test/support/refusal.ts';
 import { startServer } from '#test/support/server-fixture.ts';
@@ -140,6 +141,38 @@ test('a hook hears that a job has failed, that an instant was skipped, and that 
   assert.deepEqual([dataOf('run.failed')?.errorCode, dataOf('run.failed')?.jobId], ['cell_failed', jobId]);
   assert.equal(dataOf('job.skipped')?.reason, 'notebook_deleted');
   await hooks.delete(hook.id);
+});
+
+test('a hook hears that a session has failed, with the reason, and a hook of another notebook does not', async (t) => {
+  const receiver = await hookReceiver(t);
+  const create = async (filter: NewHook['filter'] = {}) =>
+    (await hooks.create({ url: receiver.url, events: ['session.failed'], filter })).id;
+  const notebook = await openNotebook(server, { dies: 'import os\nos._exit(6)' });
+  const ids = [await create(), await create({ notebookId: notebook.id })];
+  const other = await create({ notebookId: 'nb_other' });
+  for (let death = 1; death <= 3; death++) {
+    assert.equal((await notebook.run(['dies'])).error?.code, 'kernel_exited');
+    await server.client.notebookSessions.waitUntilReady(notebook.id);
+  }
+  assert.equal((await notebook.record()).status, 'failed');
+  for (const id of ids) await delivered(id, 1);
+  assert.deepEqual((await hooks.deliveries(other)).items, []);
+  assert.equal(receiver.received.length, 2);
+  for (const { payload } of receiver.received)
+    assert.deepEqual(payload, {
+      type: 'session.failed',
+      timestamp: payload.timestamp,
+      data: {
+        workspaceId: server.owner.workspaceId,
+        notebookId: notebook.id,
+        status: 'failed',
+        reason: 'kernel_exited',
+        failedAt: payload.timestamp,
+        link: `/api/v3/notebook-sessions/${notebook.id}`,
+      },
+    });
+  await notebook.close();
+  for (const id of [...ids, other]) await hooks.delete(id);
 });
 
 test('after a rotation both secrets sign, after two the first one no longer does, and no answer has an old one', async (t) => {

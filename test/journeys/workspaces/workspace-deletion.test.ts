@@ -7,8 +7,10 @@ import { openStore } from '#storage/open-store.ts';
 import { type ChildServer, startChildServer } from '#test/support/child-server.ts';
 import { addMember } from '#test/support/members.ts';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { eventually } from '#test/support/processes.ts';
 import { refusalOf, tally } from '#test/support/refusal.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import { hookReceiver } from '#test/support/stand-ins/hook-receiver.ts';
 import { startScriptedModel } from '#test/support/stand-ins/scripted-model.ts';
 
 const model = await startScriptedModel(test);
@@ -136,4 +138,39 @@ test('deleting a workspace deletes all its records and none of its files, even w
     'only the token of the owner is left',
   );
   assert.equal(readFileSync(file, 'utf8'), 'a,b');
+});
+
+test('a deleted workspace leaves no record of its hooks, and nothing at the addresses of the hooks that fired its jobs', async (t) => {
+  const receiver = await hookReceiver(t);
+  const first = await startChildServer(t);
+  const { id, inside } = await workspaceOf(first.client, (one) => on(first, OWNER.token, one));
+  const hook = await inside.hooks.create({ url: receiver.url, events: ['run.completed'] });
+  await inside.hooks.test(hook.id);
+  const notebook = await inside.notebooks.create({ serialization: { cells: [{ cell_id: 'c', code: '1' }] } });
+  const job = await inside.jobs.create({
+    target: { notebookId: notebook.id },
+    schedule: { cron: '@yearly' },
+    retries: 0,
+  });
+  const hookIn = await inside.hooksIn.create(job.id);
+  const fire = () =>
+    fetch(`${first.baseUrl}${hookIn.url}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${hookIn.secret}`, 'webhook-id': 'once' },
+    });
+  assert.equal((await fire()).status, 202);
+  await eventually('the test and the end of the run have arrived', () => receiver.received.length === 2);
+  await eventually('nothing waits', async () => (await inside.hooks.get(hook.id)).pending === 0);
+  await eventually('the job waits', async () => (await inside.jobs.get(job.id)).status === 'waiting');
+
+  await first.client.workspaces.delete(id);
+  await eventually('the hook is unknown', async () => (await fire()).status === 401);
+  await first.end('SIGTERM');
+  const store = await openStore(`${first.dataDir}/store`, assert.fail);
+  t.after(() => store[Symbol.asyncDispose]());
+  assert.deepEqual([...store.listPartition(id, 10)], []);
+  const left = [...store.listPartition('*', 10_000)].filter((key) =>
+    key.some((part) => part.includes(hook.id) || part.includes(hookIn.id)),
+  );
+  assert.deepEqual(left, []);
 });
