@@ -47,6 +47,8 @@ interface OwnHook {
   readonly id: string;
   readonly key: string;
   readonly judge: HookJudge;
+  /** Nobody changes it, so that no event may be lost to a change. */
+  readonly isSteady: boolean;
   isDeleted: boolean;
 }
 
@@ -123,6 +125,7 @@ export class Hooker implements SimulatedUser {
     if (dice < 0.7) return this.#test(hook);
     if (dice < 0.78) return this.#replay(hook);
     if (dice < 0.84) return this.#rotate(hook);
+    if (hook.isSteady) return void (await this.#read(hook));
     if (dice < 0.89) return void (await this.#change(hook, { paused: true }));
     if (dice < 0.95) return void (await this.#change(hook, { paused: false }));
     if (dice < 0.985) return void (await this.#change(hook, this.#otherWish(hook)));
@@ -204,7 +207,7 @@ export class Hooker implements SimulatedUser {
     this.#world.count('hooks');
     const isOfOneProcess = this.#client.server.life.name.startsWith('life');
     const judge = new HookJudge(this.#world, key, shown, sentMs, isOfOneProcess);
-    this.#hooks.push({ id: shown.id, key, judge, isDeleted: false });
+    this.#hooks.push({ id: shown.id, key, judge, isSteady: this.#random.is(0.5), isDeleted: false });
   }
 
   /** Resolves with a hook whose creation was not answered; undefined when there is none. */
@@ -354,8 +357,7 @@ export class Hooker implements SimulatedUser {
     receiversOf(this.#world).heal();
     for (const job of this.#jobs) await this.#pauseJob(job, true);
     for (const hook of this.#hooks)
-      if (!hook.isDeleted && !(await this.#change(hook, { paused: false })))
-        return `the hook ${hook.id} cannot be resumed`;
+      if (!hook.isDeleted && !(await this.#resume(hook))) return `the hook ${hook.id} cannot be resumed`;
     const fromMs = this.#world.nowMs;
     let isForward = false;
     for (;;) {
@@ -374,6 +376,12 @@ export class Hooker implements SimulatedUser {
       }
       await this.#world.sleep(tookMs > CALM_END_MS ? LONG_STEP_MS : STEP_MS);
     }
+  }
+
+  /** Resumes a hook unless it is not paused: a change would end the time of which its judge is sure. */
+  async #resume(hook: OwnHook): Promise<boolean> {
+    const shown = await this.#read(hook);
+    return shown?.paused === false || (await this.#change(hook, { paused: false }));
   }
 
   /** Resolves with what is not delivered; an empty text when nothing is left. */
