@@ -81,6 +81,8 @@ const SLACK_MS = 120;
 const GRACE_MS = 6000;
 /** After so many attempts a delivery lets others pass (`ATTEMPTS_IN_ORDER`). */
 const ATTEMPTS_IN_ORDER = 4;
+/** A hook keeps so many deliveries (`MAX_DELIVERIES`). */
+const KEPT = 1000;
 /** How far the time of a request may be from that of its arrival: a request that was signed before the clock was set is not judged. */
 const MAX_SKEW_S = 3;
 
@@ -105,6 +107,8 @@ export class HookJudge {
   readonly #deliveredMs = new Map<string, number>();
   readonly #replayedMs = new Map<string, number>();
   #runningMs: number | undefined;
+  /** Whether the oldest deliveries may have been removed. */
+  #wasFull = false;
   #isChanging = false;
 
   /** The hook was created by a request that was sent at `sentMs`, and whose answer has just come. */
@@ -202,7 +206,16 @@ export class HookJudge {
     if (!this.#replayedMs.has(id)) this.#replayedMs.set(id, this.#world.nowMs);
   }
 
-  /** All deliveries were listed, or one was answered. */
+  /** All deliveries were listed. */
+  noteList(all: readonly ShownDelivery[]): void {
+    for (const delivery of all) this.noteDelivery(delivery);
+    if (all.length < KEPT) return;
+    this.#wasFull = true;
+    const ids = new Set(all.map(({ id }) => id));
+    for (const id of this.#deliveries.keys()) if (!ids.has(id)) this.#deliveries.delete(id);
+  }
+
+  /** An answer has shown a delivery. */
   noteDelivery(shown: ShownDelivery): void {
     const before = this.#deliveries.get(shown.id);
     this.#deliveries.set(shown.id, shown);
@@ -219,6 +232,7 @@ export class HookJudge {
 
   /** Returns an event that the hook wants and of which it has no delivery; undefined when there is none. */
   missing({ happened }: Facts): Happened | undefined {
+    if (this.#wasFull) return undefined;
     const known = new Set([...this.#deliveries.values()].map(({ payload }) => keyOf(toldIn(payload))));
     return [...happened.values()].find(
       (event) => !known.has(`${event.type} ${event.of}`) && this.#wants(event),
@@ -390,7 +404,7 @@ export class HookJudge {
         this.#complain(`the delivery ${id} is dead because of ${reason?.code}`);
     }
     for (const id of counts.keys())
-      if (!this.#deliveries.has(id)) this.#complain(`the request ${id} came, and there is no such delivery`);
+      if (!this.#wasFull && !this.#deliveries.has(id)) this.#complain(`the request ${id} came, and there is no such delivery`);
   }
 
   #complain(text: string): void {

@@ -238,7 +238,7 @@ export class Hooker implements SimulatedUser {
 
   async #deliveries(hook: OwnHook): Promise<ShownDelivery[] | undefined> {
     const all = await this.#pages<ShownDelivery>(`${HOOKS}/${hook.id}/deliveries`, 'limit=100');
-    for (const delivery of all ?? []) hook.judge.noteDelivery(delivery);
+    if (all !== undefined) hook.judge.noteList(all);
     return all;
   }
 
