@@ -27,7 +27,7 @@ const programs = [...readFileSync(join(PACKAGE, 'README.md'), 'utf8').matchAll(/
   ([, code]) => code!,
 );
 const first = SNIPPETS.python({ baseUrl: server.baseUrl, workspaceId: OWNER.workspaceId }).text;
-const [notebooks, open, code, files, jobs, asynchronous, pydanticAi, langGraph, openai] = programs;
+const [notebooks, open, code, files, jobs, hooks, asynchronous, pydanticAi, langGraph, openai] = programs;
 
 for (const { name, program, shown } of [
   { name: 'the program of `troupe init python`', program: first, shown: '6\n60\n' },
@@ -43,6 +43,11 @@ for (const { name, program, shown } of [
     name: 'the program of the README about jobs',
     program: jobs,
     shown: /^\['\d{4}-.*'\]\n\d{4}-\S+ due None None\n$/,
+  },
+  {
+    name: 'the program of the README about hooks',
+    program: hooks,
+    shown: /^whsec_\S+\nhook\.test pending .*\n$/,
   },
   { name: 'the program of the README about asyncio', program: asynchronous, shown: '42\n' },
   { name: 'the program of the README about pydantic-ai', program: pydanticAi, shown: 'The sum is 42.\n' },
@@ -74,7 +79,7 @@ for (const { name, program, shown } of [
 }
 
 test('the README has no program that is not tested', () => {
-  assert.equal(programs.length, 9);
+  assert.equal(programs.length, 10);
 });
 
 /** Starts a model that calls the tool twice and then reports the last result. Returns its address. */

@@ -11,7 +11,7 @@ import httpx2
 from .._platform import async_at_end
 from .._retrying import RETRIES
 from ..models import AgentSession, Environment, ModelUsage, Notebook, NotebookSession, OwnAccount, WorkspaceUsage
-from .resources import AsyncDatasources, AsyncFiles, AsyncJobs, AsyncNotebooks, AsyncRuns, _given, _id
+from .resources import AsyncDatasources, AsyncFiles, AsyncHooks, AsyncJobs, AsyncNotebooks, AsyncRuns, _given, _id
 from .runs import AsyncQueue
 from .sessions import AsyncConversation, AsyncSandbox, AsyncSession, _closed, _environment_path
 from .transport import TIMEOUT_S, AsyncTransport
@@ -54,6 +54,7 @@ class AsyncTroupe:
         self.datasources = AsyncDatasources(self._transport)
         self.runs = AsyncRuns(self._transport)
         self.jobs = AsyncJobs(self._transport)
+        self.hooks = AsyncHooks(self._transport)
 
     async def open(
         self,

@@ -1,4 +1,4 @@
-"""The objects of a workspace: notebooks, files, datasources, runs, jobs."""
+"""The objects of a workspace: notebooks, files, datasources, runs, jobs, hooks."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
@@ -9,11 +9,19 @@ import msgspec
 from .._errors import ApiError
 from ..models import (
     ConnectionTest,
+    CreatedHook,
+    CreatedHookIn,
     Datasource,
     DatasourceConnection,
     DatasourcePage,
     FileEntry,
     FilePage,
+    Hook,
+    HookDelivery,
+    HookDeliveryPage,
+    HookIn,
+    HookInList,
+    HookPage,
     Job,
     JobOccurrence,
     JobOccurrencePage,
@@ -319,6 +327,107 @@ class AsyncJobs:
                 yield item
 
 
+class AsyncHooks:
+    """Hooks, which tell other servers of events, and hooks in, at which other programs fire a job."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def create(
+        self,
+        url: str,
+        events: Sequence[str],
+        *,
+        notebook: Notebook | str | None = None,
+        job: Job | str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        name: str | None = None,
+        **members: Any,
+    ) -> CreatedHook:
+        """
+        Creates a hook that posts events, such as `"run.failed"`, to a URL. `notebook`, `job` and `metadata` limit the events. `secret`
+        of the result checks the requests, and is not shown again. Further members of the body are keyword arguments, with the
+        names of the API.
+        """
+        filters = _given(
+            notebookId=None if notebook is None else _id(notebook),
+            jobId=None if job is None else _job_id(job),
+            metadata=metadata,
+        )
+        body = {"url": url, "events": events, "filter": filters, **_given(name=name), **members}
+        return await self._transport.json("POST", "/api/v3/hooks", CreatedHook, json=body)
+
+    async def get(self, hook: Hook | CreatedHook | str) -> Hook:
+        """Returns a hook with its state, and the reason why it is paused."""
+        return await self._transport.json("GET", _hook_path(hook), Hook)
+
+    async def update(self, hook: Hook | CreatedHook, **members: Any) -> Hook:
+        """
+        Replaces the given members of a hook, which have the names of the API. Raises `ApiError` with `stale_update` when the hook
+        has changed since it was read.
+        """
+        body = {"expectedUpdatedAt": hook.updated_at, **members}
+        return await self._transport.json("PATCH", _hook_path(hook), Hook, json=body)
+
+    async def pause(self, hook: Hook | CreatedHook | str) -> Hook:
+        """Pauses a hook: it sends nothing, and events during the pause are not sent later."""
+        return await self.update(await self.get(hook), paused=True)
+
+    async def resume(self, hook: Hook | CreatedHook | str) -> Hook:
+        """Resumes a hook, which sends the deliveries that had waited before the pause."""
+        return await self.update(await self.get(hook), paused=False)
+
+    async def rotate(self, hook: Hook | CreatedHook | str) -> CreatedHook:
+        """Gives a hook a new secret, which is not shown again. The secret before signs, too, for 24 hours."""
+        return await self._transport.json("POST", _hook_path(hook) + "/rotate", CreatedHook, json={})
+
+    async def test(self, hook: Hook | CreatedHook | str) -> HookDelivery:
+        """Sends a test to the receiver of a hook, and returns the delivery, which waits."""
+        return await self._transport.json("POST", _hook_path(hook) + "/test", HookDelivery, json={})
+
+    async def deliveries(
+        self, hook: Hook | CreatedHook | str, *, order: Literal["asc", "desc"] = "desc"
+    ) -> AsyncIterator[HookDelivery]:
+        """Yields the deliveries of a hook, the newest first: what was sent, when, and with which answer."""
+        async for page in _pages(self._transport, _hook_path(hook) + "/deliveries", HookDeliveryPage, {"order": order}):
+            for item in page.items:
+                yield item
+
+    async def replay(self, delivery: HookDelivery) -> HookDelivery:
+        """Sends a delivery again, with its id, and returns it. A delivery that waits is not changed."""
+        path = f"{_hook_path(delivery.hook_id)}/deliveries/{quote(delivery.id, safe='')}/replay"
+        return await self._transport.json("POST", path, HookDelivery, json={})
+
+    async def delete(self, hook: Hook | CreatedHook | str) -> None:
+        """Deletes a hook with its deliveries."""
+        await self._transport.request("DELETE", _hook_path(hook))
+
+    async def each(self, **filters: Any) -> AsyncIterator[Hook]:
+        """Yields every hook, the oldest first."""
+        async for page in _pages(self._transport, "/api/v3/hooks", HookPage, filters):
+            for item in page.items:
+                yield item
+
+    async def create_in(self, job: Job | str, *, name: str | None = None) -> CreatedHookIn:
+        """
+        Creates a hook at whose `url` other programs fire a job. They need its `secret`, which is not shown again. The URL is a path
+        unless the server knows its public URL.
+        """
+        path = _path("jobs", _job_id(job)) + "/hooks-in"
+        return await self._transport.json("POST", path, CreatedHookIn, json=_given(name=name))
+
+    async def each_in(self, job: Job | str) -> AsyncIterator[HookIn]:
+        """Yields the hooks at which other programs fire a job, the oldest first."""
+        path = _path("jobs", _job_id(job)) + "/hooks-in"
+        for item in (await self._transport.json("GET", path, HookInList)).items:
+            yield item
+
+    async def delete_in(self, hook: HookIn | CreatedHookIn) -> None:
+        """Deletes a hook that fires a job: its secret is worth nothing at once."""
+        path = f"{_path('jobs', hook.job_id)}/hooks-in/{quote(hook.id, safe='')}"
+        await self._transport.request("DELETE", path)
+
+
 async def _pages(transport: AsyncTransport, path: str, type: type[T], filters: Mapping[str, Any]) -> AsyncIterator[T]:
     after: str | None = None
     while True:
@@ -353,6 +462,10 @@ def _id(notebook: Notebook | str) -> str:
 
 def _job_id(job: Job | str) -> str:
     return job if isinstance(job, str) else job.id
+
+
+def _hook_path(hook: Hook | CreatedHook | str) -> str:
+    return _path("hooks", hook if isinstance(hook, str) else hook.id)
 
 
 def _schedule(schedule: Schedule) -> Mapping[str, Any]:

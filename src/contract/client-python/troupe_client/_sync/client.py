@@ -12,7 +12,7 @@ import httpx2
 from .._platform import at_end
 from .._retrying import RETRIES
 from ..models import AgentSession, Environment, ModelUsage, Notebook, NotebookSession, OwnAccount, WorkspaceUsage
-from .resources import Datasources, Files, Jobs, Notebooks, Runs, _given, _id
+from .resources import Datasources, Files, Hooks, Jobs, Notebooks, Runs, _given, _id
 from .runs import Queue
 from .sessions import Conversation, Sandbox, Session, _closed, _environment_path
 from .transport import TIMEOUT_S, Transport
@@ -55,6 +55,7 @@ class Troupe:
         self.datasources = Datasources(self._transport)
         self.runs = Runs(self._transport)
         self.jobs = Jobs(self._transport)
+        self.hooks = Hooks(self._transport)
 
     def open(
         self,

@@ -1,5 +1,5 @@
 # `npm run python-client` writes this file from `_async/resources.py`: do not edit it.
-"""The objects of a workspace: notebooks, files, datasources, runs, jobs."""
+"""The objects of a workspace: notebooks, files, datasources, runs, jobs, hooks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
@@ -10,11 +10,19 @@ import msgspec
 from .._errors import ApiError
 from ..models import (
     ConnectionTest,
+    CreatedHook,
+    CreatedHookIn,
     Datasource,
     DatasourceConnection,
     DatasourcePage,
     FileEntry,
     FilePage,
+    Hook,
+    HookDelivery,
+    HookDeliveryPage,
+    HookIn,
+    HookInList,
+    HookPage,
     Job,
     JobOccurrence,
     JobOccurrencePage,
@@ -320,6 +328,107 @@ class Jobs:
                 yield item
 
 
+class Hooks:
+    """Hooks, which tell other servers of events, and hooks in, at which other programs fire a job."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(
+        self,
+        url: str,
+        events: Sequence[str],
+        *,
+        notebook: Notebook | str | None = None,
+        job: Job | str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        name: str | None = None,
+        **members: Any,
+    ) -> CreatedHook:
+        """
+        Creates a hook that posts events, such as `"run.failed"`, to a URL. `notebook`, `job` and `metadata` limit the events. `secret`
+        of the result checks the requests, and is not shown again. Further members of the body are keyword arguments, with the
+        names of the API.
+        """
+        filters = _given(
+            notebookId=None if notebook is None else _id(notebook),
+            jobId=None if job is None else _job_id(job),
+            metadata=metadata,
+        )
+        body = {"url": url, "events": events, "filter": filters, **_given(name=name), **members}
+        return self._transport.json("POST", "/api/v3/hooks", CreatedHook, json=body)
+
+    def get(self, hook: Hook | CreatedHook | str) -> Hook:
+        """Returns a hook with its state, and the reason why it is paused."""
+        return self._transport.json("GET", _hook_path(hook), Hook)
+
+    def update(self, hook: Hook | CreatedHook, **members: Any) -> Hook:
+        """
+        Replaces the given members of a hook, which have the names of the API. Raises `ApiError` with `stale_update` when the hook
+        has changed since it was read.
+        """
+        body = {"expectedUpdatedAt": hook.updated_at, **members}
+        return self._transport.json("PATCH", _hook_path(hook), Hook, json=body)
+
+    def pause(self, hook: Hook | CreatedHook | str) -> Hook:
+        """Pauses a hook: it sends nothing, and events during the pause are not sent later."""
+        return self.update(self.get(hook), paused=True)
+
+    def resume(self, hook: Hook | CreatedHook | str) -> Hook:
+        """Resumes a hook, which sends the deliveries that had waited before the pause."""
+        return self.update(self.get(hook), paused=False)
+
+    def rotate(self, hook: Hook | CreatedHook | str) -> CreatedHook:
+        """Gives a hook a new secret, which is not shown again. The secret before signs, too, for 24 hours."""
+        return self._transport.json("POST", _hook_path(hook) + "/rotate", CreatedHook, json={})
+
+    def test(self, hook: Hook | CreatedHook | str) -> HookDelivery:
+        """Sends a test to the receiver of a hook, and returns the delivery, which waits."""
+        return self._transport.json("POST", _hook_path(hook) + "/test", HookDelivery, json={})
+
+    def deliveries(
+        self, hook: Hook | CreatedHook | str, *, order: Literal["asc", "desc"] = "desc"
+    ) -> Iterator[HookDelivery]:
+        """Yields the deliveries of a hook, the newest first: what was sent, when, and with which answer."""
+        for page in _pages(self._transport, _hook_path(hook) + "/deliveries", HookDeliveryPage, {"order": order}):
+            for item in page.items:
+                yield item
+
+    def replay(self, delivery: HookDelivery) -> HookDelivery:
+        """Sends a delivery again, with its id, and returns it. A delivery that waits is not changed."""
+        path = f"{_hook_path(delivery.hook_id)}/deliveries/{quote(delivery.id, safe='')}/replay"
+        return self._transport.json("POST", path, HookDelivery, json={})
+
+    def delete(self, hook: Hook | CreatedHook | str) -> None:
+        """Deletes a hook with its deliveries."""
+        self._transport.request("DELETE", _hook_path(hook))
+
+    def each(self, **filters: Any) -> Iterator[Hook]:
+        """Yields every hook, the oldest first."""
+        for page in _pages(self._transport, "/api/v3/hooks", HookPage, filters):
+            for item in page.items:
+                yield item
+
+    def create_in(self, job: Job | str, *, name: str | None = None) -> CreatedHookIn:
+        """
+        Creates a hook at whose `url` other programs fire a job. They need its `secret`, which is not shown again. The URL is a path
+        unless the server knows its public URL.
+        """
+        path = _path("jobs", _job_id(job)) + "/hooks-in"
+        return self._transport.json("POST", path, CreatedHookIn, json=_given(name=name))
+
+    def each_in(self, job: Job | str) -> Iterator[HookIn]:
+        """Yields the hooks at which other programs fire a job, the oldest first."""
+        path = _path("jobs", _job_id(job)) + "/hooks-in"
+        for item in (self._transport.json("GET", path, HookInList)).items:
+            yield item
+
+    def delete_in(self, hook: HookIn | CreatedHookIn) -> None:
+        """Deletes a hook that fires a job: its secret is worth nothing at once."""
+        path = f"{_path('jobs', hook.job_id)}/hooks-in/{quote(hook.id, safe='')}"
+        self._transport.request("DELETE", path)
+
+
 def _pages(transport: Transport, path: str, type: type[T], filters: Mapping[str, Any]) -> Iterator[T]:
     after: str | None = None
     while True:
@@ -354,6 +463,10 @@ def _id(notebook: Notebook | str) -> str:
 
 def _job_id(job: Job | str) -> str:
     return job if isinstance(job, str) else job.id
+
+
+def _hook_path(hook: Hook | CreatedHook | str) -> str:
+    return _path("hooks", hook if isinstance(hook, str) else hook.id)
 
 
 def _schedule(schedule: Schedule) -> Mapping[str, Any]:
