@@ -404,7 +404,8 @@ export class HookJudge {
         this.#complain(`the delivery ${id} is dead because of ${reason?.code}`);
     }
     for (const id of counts.keys())
-      if (!this.#wasFull && !this.#deliveries.has(id)) this.#complain(`the request ${id} came, and there is no such delivery`);
+      if (!this.#wasFull && !this.#deliveries.has(id))
+        this.#complain(`the request ${id} came, and there is no such delivery`);
   }
 
   #complain(text: string): void {

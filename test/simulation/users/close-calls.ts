@@ -60,9 +60,12 @@ export class CloseCalls {
   }
 
   /**
-   * Cancels code that ignores interrupts and has no end, so that its kernel is killed, and does nothing until the run must have ended.
+   * Cancels code that ignores interrupts and has no end, so that its kernel is killed, and does nothing until the run must have ended. The
+   * work before it is interrupted, because a busy session takes no run.
    */
   async cancelDeaf(): Promise<void> {
+    await this.#options.interrupt();
+    await this.#world.sleep(NEXT_MS);
     const runId = await this.#run(DEAF);
     if (runId === undefined) return;
     await this.#options.cancel(runId);

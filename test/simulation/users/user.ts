@@ -180,7 +180,7 @@ export class User implements SimulatedUser {
     if (!this.#isOpen) return this.#wasOpened && this.#random.is(0.2) ? this.#changeSaved() : this.#open();
     if (this.#random.is(this.#nature.bursts)) return this.#burst();
     if (this.#nature.deaf && this.#random.is(OUTLASTING))
-      return this.#random.is(0.3) ? this.#closeCalls.cancelDeaf() : this.#closeCalls.outlastGrace();
+      return this.#random.is(0.5) ? this.#closeCalls.cancelDeaf() : this.#closeCalls.outlastGrace();
     const dice = this.#random.next();
     if (dice < 0.3) return void (await this.#execute());
     if (dice < 0.36) return this.#executePresent();
