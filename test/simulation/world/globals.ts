@@ -1,4 +1,6 @@
 /** Puts the clocks, timers and chance of the present world in the place of the global ones of this process, for ever. */
+import { Decoder } from '@msgpack/msgpack';
+import { invariant } from '#src/base/errors/invariant.ts';
 import { real } from './real.ts';
 import { EPOCH_MS } from './wall-clock.ts';
 import { type Task, type World, world } from './world.ts';
@@ -110,6 +112,16 @@ class WorldDate extends real.Date {
   }
 }
 
+/**
+ * Turns off the cache of keys that all decoders of MessagePack share. It draws chance when it is full, and what it has depends on earlier
+ * simulations of this process.
+ */
+function forgetKeys(): void {
+  const cache: unknown = Reflect.get(new Decoder(), 'keyDecoder');
+  invariant(typeof Object(cache).store === 'function', 'The decoders of MessagePack share a cache.');
+  Reflect.set(Object(cache), 'store', () => {});
+}
+
 /** Replaces the globals. Call it before anything else of this process uses them. */
 export function installGlobals(): void {
   Object.assign(globalThis, timers, { Date: WorldDate });
@@ -118,6 +130,7 @@ export function installGlobals(): void {
     now: { value: look, configurable: true },
     timeOrigin: { value: EPOCH_MS, configurable: true },
   });
+  forgetKeys();
   Math.random = () => world().ofServer.next();
   AbortSignal.timeout = (ms: number) => {
     const controller = new AbortController();
