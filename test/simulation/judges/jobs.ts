@@ -315,9 +315,11 @@ export class JobJudge {
         `the occurrence ${id} has begun at ${startedAt}, and ${before.id} was in progress until ${before.finishedAt}`,
       );
     }
+    // An occurrence that waits for its session is in progress, also when it is skipped at last because there is none.
+    const begun = all.filter(({ reason }) => reason?.code !== 'overlap' && reason?.code !== 'missed');
     for (const { id, reason, finishedAt } of all) {
-      if (reason?.code !== 'overlap' || (all.length >= KEPT && id < (worked[0]?.id ?? ''))) continue;
-      const isReal = worked.some(
+      if (reason?.code !== 'overlap' || (all.length >= KEPT && id < (begun[0]?.id ?? ''))) continue;
+      const isReal = begun.some(
         (one) => one.dueAt <= finishedAt! && (one.finishedAt === null || one.finishedAt >= finishedAt!),
       );
       if (!isReal)
