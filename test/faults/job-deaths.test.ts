@@ -14,7 +14,7 @@ import { eventually, processFact, type WorkerFact, workersOf } from '#test/suppo
 import { Victim } from './victim.ts';
 
 /** Of each server. */
-const KILLS = Number(process.env.TROUPE_TEST_KILLS ?? 12);
+const KILLS = Number(process.env.TROUPE_TEST_KILLS ?? 4);
 const POINTS: readonly FaultPoint[] = ['job.fired', 'job.running', 'job.ended', 'turn.durable'];
 const EVERY_MS = 1000;
 
