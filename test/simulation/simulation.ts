@@ -33,7 +33,7 @@ export interface SimulationOptions {
   readonly crashes?: boolean;
   /** How many users make hooks; drawn by default. */
   readonly hookers?: number;
-  /** The server is killed again and again, each time around a moment of a job or a hook, and nothing else befalls it. */
+  /** The server is killed again and again, each time around a moment of a job or a hook, and has no other misfortune. */
   readonly killsAround?: Moments | undefined;
   readonly keepsTrace?: boolean;
   /** A scenario, which takes the place of users and misfortunes. */

@@ -93,7 +93,7 @@ export function resourcesOfPrograms(connection: Connection) {
       test: callOf(connection, 'testHook'),
       /** Resolves with a page of the deliveries of a hook. */
       deliveries: deliveries.list,
-      /** Yields all deliveries that are stored of a hook. */
+      /** Yields all stored deliveries of a hook. */
       eachDelivery: deliveries.each,
       /** Sends a delivery again. */
       replay: callOf(connection, 'replayDelivery'),

@@ -23,7 +23,7 @@ export interface JoinOptions {
   readonly member: ClusterMember;
   /** The planes that hold state of sessions in memory, in addition to actors. */
   readonly planes: readonly { leaveTo(isElsewhere: (workspaceId: string, id: string) => boolean): void }[];
-  /** Yields slots with work that belongs to no request and to no live actor. */
+  /** Yields the slots with work in progress that no request and no actor has, such as the end of a job's attempt. */
   readonly busySlots: () => Iterable<number>;
   readonly makeMirror: MirrorMaker;
 }

@@ -1,5 +1,5 @@
 /**
- * What one hook has promised: it delivers each event that it wants, none that has not happened, in order, one request at a time, and
+ * The judge of one hook. A hook delivers each event that it wants, none that has not happened, in order, one request at a time, and
  * nothing while it is paused. The judge knows what its user has sent, what was answered, and what has reached the receiver.
  */
 import { createHmac } from 'node:crypto';
@@ -12,7 +12,7 @@ export interface SimulatedFilter {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** What a hook wants. */
+/** The events that a hook wants. */
 export interface Wish {
   readonly events: readonly string[];
   readonly filter: SimulatedFilter;
@@ -338,7 +338,7 @@ export class HookJudge {
     }
   }
 
-  /** What is told has happened, is wanted, and is told with one id. */
+  /** Each event that was told has happened, is wanted, and has one id. */
   #judgeTruth(received: readonly Received[], facts: Facts): void {
     const ids = new Map<string, string>();
     for (const request of received) {
@@ -382,7 +382,7 @@ export class HookJudge {
     return isWanted ? undefined : 'the hook has never wanted it';
   }
 
-  /** What has arrived was taken by the receiver, and each attempt was stored before its request. */
+  /** The receiver took each delivery that has arrived, and each attempt was stored before its request. */
   #judgeRecords(received: readonly Received[]): void {
     const counts = new Map<string, number>();
     const taken = new Set<string>();

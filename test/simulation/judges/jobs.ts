@@ -217,7 +217,7 @@ export class JobJudge {
     const firstKeptMs = all.length < KEPT ? 0 : (met[0]?.[0] ?? Number.POSITIVE_INFINITY);
     for (const { schedule, begunMs, toMs = nowMs, endedMs = nowMs } of this.#must) {
       const afterMs = clock.latestBetween(this.#createdMs, begunMs);
-      // What the clock has shown for a moment before it was set back may have escaped the server.
+      // The server may have missed a time that the clock showed only for a moment before it was set back.
       const untilMs = clock.earliestBetween(Math.max(begunMs, toMs), Math.max(begunMs, endedMs));
       for (const ms of this.#instants(schedule, Math.max(afterMs, firstKeptMs - 1), untilMs - ROUNDING_MS)) {
         if (met.some(([first, last]) => first <= ms && ms <= last)) continue;

@@ -30,7 +30,7 @@ const LAST_ATTEMPTS = 80;
 const LAST_PAUSE_MS = 250;
 /** Nobody waits for a later deadline. */
 const MAX_EXPECTED_S = 60;
-/** Longer than the end of a prompt may come after its limit (`PROMPT_PATIENCE_MS`). */
+/** A wait after the limit of a prompt, longer than its end may take then (`PROMPT_PATIENCE_MS`). */
 const LIMIT_PATIENCE_MS = 3000;
 
 /** A notebook of another user, and the environment of its session. */

@@ -1,6 +1,6 @@
 /**
  * The servers at the other end of hooks. Each draws how it answers a request, until all of them become healthy at the end. They note
- * every request that reaches them, and what its sender has learnt of the answer.
+ * each request that has reached them, and the time at which its sender got the answer or gave up.
  */
 import type { Life, World } from './world.ts';
 
@@ -16,7 +16,7 @@ export interface Received {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly atMs: number;
-  /** What the clock has shown then. */
+  /** The time of the clock then. */
   readonly clockMs: number;
   /** The process that has sent it. */
   readonly life: Life;
@@ -28,7 +28,7 @@ export interface Received {
   endedMs: number | undefined;
 }
 
-/** What a receiver does with a request, after a time. */
+/** The answer of a receiver to a request. */
 export interface Reaction {
   readonly afterMs: number;
   /** Null: the connection is reset. */

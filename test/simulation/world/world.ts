@@ -97,7 +97,7 @@ export interface Nature extends NatureOfProcesses, NatureOfJobs, NatureOfDeadlin
 const MAX_TURN_MS = 0.05;
 /** A world in which nothing is left to happen waits this long for something real before it gives up. */
 const IDLE_LIMIT_MS = 5000;
-/** What happens later than this after the first problem is not simulated: a server with a fault may be busy without an end. */
+/** A simulation ends so long after its first problem, because a server with a fault may be busy without an end. */
 const AFTER_PROBLEM_MS = 500;
 /** No simulation takes so long. */
 const MAX_MS = 3_600_000;
