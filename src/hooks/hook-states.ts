@@ -10,6 +10,7 @@ import { timestamp } from '#src/base/time/clock.ts';
 import type { Delivery, HookEventType, HookFilter } from '#src/contract/wire/hook.ts';
 import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
+import type { MovedPlace } from '#src/runtime/homes/place-clock.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { SYSTEM } from '#storage/keys.ts';
@@ -67,7 +68,7 @@ const OUTBOX_FULL = {
 export class HookStates {
   readonly actors: ActorKind<typeof hookMachine>;
   readonly #context: Pick<PlaneContext, 'store'>;
-  #onPlace: (slot: number, ms: number) => void = () => undefined;
+  #onPlace: (moved: MovedPlace) => void = () => undefined;
 
   constructor(context: Pick<PlaneContext, 'store' | 'runtime'>) {
     this.#context = context;
@@ -84,8 +85,8 @@ export class HookStates {
     });
   }
 
-  /** Sets the listener for places: the slot of a workspace, and when one of its hooks needs attention, in milliseconds since 1970. */
-  onPlace(listener: (slot: number, ms: number) => void): void {
+  /** Sets the listener for places. */
+  onPlace(listener: (moved: MovedPlace) => void): void {
     this.#onPlace = listener;
   }
 
@@ -130,12 +131,11 @@ export class HookStates {
     const book = tx.get(hookBooks, workspaceId, id) ?? NEW_BOOK;
     const place = ms === null ? null : timedPlaceOf(ms, workspaceId, id);
     const slot = slotOf(workspaceId);
-    if (place !== book.place) {
-      if (book.place !== null) tx.remove(hookPlaces, SYSTEM, slotText(slot), book.place);
-      if (place !== null) tx.mark(hookPlaces, SYSTEM, slotText(slot), place);
-      tx.put(hookBooks, { ...book, place }, workspaceId, id);
-    }
-    if (ms !== null) this.#onPlace(slot, ms);
+    if (place === book.place) return;
+    if (book.place !== null) tx.remove(hookPlaces, SYSTEM, slotText(slot), book.place);
+    if (place !== null) tx.mark(hookPlaces, SYSTEM, slotText(slot), place);
+    tx.put(hookBooks, { ...book, place }, workspaceId, id);
+    this.#onPlace({ slot, ms, left: book.place });
   }
 
   /** Returns the present place of a hook in the index; null when it has none. */
@@ -247,7 +247,11 @@ export class HookStates {
   erase(tx: Transaction, hook: ActorId): void {
     const { workspaceId, id } = hook;
     const book = tx.get(hookBooks, workspaceId, id);
-    if (book?.place != null) tx.remove(hookPlaces, SYSTEM, slotText(slotOf(workspaceId)), book.place);
+    if (book?.place != null) {
+      const slot = slotOf(workspaceId);
+      tx.remove(hookPlaces, SYSTEM, slotText(slot), book.place);
+      this.#onPlace({ slot, ms: null, left: book.place });
+    }
     tx.remove(hookBooks, workspaceId, id);
     tx.remove(hookRecords, workspaceId, id);
     this.actors.erase(tx, hook);

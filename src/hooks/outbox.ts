@@ -22,6 +22,7 @@ import type { Delivery, HookEventType, HookFilter } from '#src/contract/wire/hoo
 import type { Occurrence } from '#src/contract/wire/job.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
 import { definitionIn, type JobStates, occurrenceIn } from '#src/jobs/job-states.ts';
+import type { MovedPlace } from '#src/runtime/homes/place-clock.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { SYSTEM } from '#storage/keys.ts';
@@ -63,7 +64,7 @@ export interface OutboxParts {
   readonly jobs: Pick<JobStates, 'onOccurrence' | 'onPaused'>;
   /** The URL of the server; undefined when it has none, so that links are paths. */
   readonly publicUrl: string | undefined;
-  readonly onPlace: (slot: number, ms: number) => void;
+  readonly onPlace: (moved: MovedPlace) => void;
 }
 
 export class Outbox {
@@ -91,7 +92,8 @@ export class Outbox {
       this.note(workspaceId, { type: 'job.paused', jobId, reason }),
     );
     context.cluster.onAsked('hook-events', (slots) => {
-      for (const slot of Array.isArray(slots) ? slots : []) parts.onPlace(Number(slot), Date.now());
+      for (const slot of Array.isArray(slots) ? slots : [])
+        parts.onPlace({ slot: Number(slot), ms: Date.now(), left: null });
     });
   }
 
@@ -107,7 +109,7 @@ export class Outbox {
       tx.put(hookEvents, bytes, workspaceId, id);
       tx.mark(hookPlaces, SYSTEM, slotText(slot), placeOfEvent(workspaceId, id));
     });
-    if (cluster.owns(workspaceId)) this.#parts.onPlace(slot, ms);
+    if (cluster.owns(workspaceId)) this.#parts.onPlace({ slot, ms, left: null });
     else this.#announce(slot);
     faultPoint('hook.noted');
   }
@@ -141,10 +143,13 @@ export class Outbox {
     const event: StoredEvent = JSON.parse(Buffer.from(bytes).toString('utf8'));
     const told = this.#toldOf(workspaceId, event);
     for (const hookId of this.#states.idsIn(workspaceId)) this.#offer(workspaceId, hookId, told);
+    const slot = slotOf(workspaceId);
+    const place = placeOfEvent(workspaceId, eventId);
     store.write((tx) => {
       tx.remove(hookEvents, workspaceId, eventId);
-      tx.remove(hookPlaces, SYSTEM, slotText(slotOf(workspaceId)), placeOfEvent(workspaceId, eventId));
+      tx.remove(hookPlaces, SYSTEM, slotText(slot), place);
     });
+    this.#parts.onPlace({ slot, ms: null, left: place });
     faultPoint('hook.told');
   }
 

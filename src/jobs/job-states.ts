@@ -10,22 +10,22 @@ import { timestamp } from '#src/base/time/clock.ts';
 import type { NewJob, Occurrence } from '#src/contract/wire/job.ts';
 import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
+import type { MovedPlace } from '#src/runtime/homes/place-clock.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { newIdAfter } from '#storage/lists/listed-ids.ts';
+import { slotText, timedPlaceOf } from '#storage/lists/timed-places.ts';
 import {
   type JobBook,
   type JobCondition,
   type JobRecord,
   jobBooks,
   jobConditions,
-  jobPlaceOf,
   jobPlaces,
   jobRecords,
   jobText,
   occurrenceRecords,
-  slotText,
 } from '#storage/records/jobs.ts';
 import type { Transaction } from '#storage/transaction.ts';
 import { JobTally } from './job-tally.ts';
@@ -48,16 +48,6 @@ export type OccurrenceListener = (tx: Transaction, job: ActorId, occurrence: Occ
 /** Called in the turn in which a job is paused. `reason` is null when a person has paused the job. See `OccurrenceListener`. */
 export type PauseListener = (tx: Transaction, job: ActorId, reason: JobReason | null) => void;
 
-/** A job has moved in the index by time. */
-export interface MovedPlace {
-  readonly slot: number;
-  /** When the job needs attention, in milliseconds since 1970; null when it needs none. */
-  readonly ms: number | null;
-  /** The place that the job has left; null when it had none. */
-  readonly left: string | null;
-}
-type PlaceListener = (moved: MovedPlace) => void;
-
 /** The most occurrences that a job keeps. A new one replaces the oldest. */
 const MAX_OCCURRENCES = 1000;
 
@@ -77,7 +67,7 @@ export class JobStates {
   readonly #context: Pick<PlaneContext, 'store' | 'metrics'>;
   readonly #occurrenceListeners: OccurrenceListener[] = [];
   readonly #pauseListeners: PauseListener[] = [];
-  #onPlace: PlaceListener = () => undefined;
+  #onPlace: (moved: MovedPlace) => void = () => undefined;
 
   constructor(context: Pick<PlaneContext, 'store' | 'runtime' | 'metrics' | 'cluster'>) {
     this.#context = context;
@@ -102,7 +92,7 @@ export class JobStates {
   }
 
   /** Sets the listener for places. */
-  onPlace(listener: PlaceListener): void {
+  onPlace(listener: (moved: MovedPlace) => void): void {
     this.#onPlace = listener;
   }
 
@@ -166,7 +156,7 @@ export class JobStates {
     const context = this.#contextOf({ workspaceId, id });
     const ms = context === undefined ? null : attentionMs(context);
     const book = tx.get(jobBooks, workspaceId, id) ?? NEW_BOOK;
-    const place = ms === null ? null : jobPlaceOf(ms, workspaceId, id);
+    const place = ms === null ? null : timedPlaceOf(ms, workspaceId, id);
     if (context === undefined) return;
     const condition = conditionOf(context);
     if (place === book.place && condition === book.condition) return;

@@ -6,6 +6,7 @@ import type { ActorId } from '#src/runtime/actors/address.ts';
 import { SLOTS, slotOf } from '#src/runtime/homes/slots.ts';
 import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { SYSTEM } from '#storage/keys.ts';
+import { slotText } from '#storage/lists/timed-places.ts';
 import {
   type JobCondition,
   jobBooks,
@@ -13,7 +14,6 @@ import {
   jobIn,
   jobRecords,
   jobText,
-  slotText,
 } from '#storage/records/jobs.ts';
 
 /** A job with a condition. */

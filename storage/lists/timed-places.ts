@@ -1,6 +1,6 @@
 /**
  * Places by time: the entries of an index of objects that need attention at a time, in each slot of homes. A worker reads the places
- * of its own slots alone. Key: `SYSTEM`, slot (`slotText`), place.
+ * of its own slots alone. Key: `SYSTEM`, slot (`slotText`), place: the time (fixed width), the workspace's id and the object's id.
  */
 import { timeText } from '#src/base/ids.ts';
 
@@ -9,6 +9,11 @@ const SEPARATOR = ' ';
 /** Returns the text of a slot of homes in keys. */
 export function slotText(slot: number): string {
   return slot.toString(16).padStart(2, '0');
+}
+
+/** Returns the slot of a text of `slotText`. */
+export function slotOfText(text: string): number {
+  return Number.parseInt(text, 16);
 }
 
 /** Returns the place of an object that needs attention at `ms`, in milliseconds since 1970. */

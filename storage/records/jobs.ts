@@ -1,4 +1,3 @@
-import { timeText } from '#src/base/ids.ts';
 import { defineMark, defineRecord } from '../codec.ts';
 
 /** A job as its owner has defined it. Its state is the snapshot of its actor. */
@@ -38,10 +37,7 @@ export type JobCondition = 'failing' | 'paused' | 'paused_by_itself';
 
 export const jobBooks = defineRecord<JobBook>('job-book', 1);
 
-/**
- * Index of the jobs that need attention, by time, in each slot of homes: a worker reads the places of its own slots alone.
- * Key: `SYSTEM`, slot (`slotText`), place: the time (fixed width), the workspace's id and the job's id.
- */
+/** Index of the jobs that need attention, by time (`timed-places.ts`). */
 export const jobPlaces = defineMark('job-place');
 
 /**
@@ -69,26 +65,6 @@ export const jobAttempts = defineRecord<JobAttemptRecord>('job-attempt', 1);
 
 const SEPARATOR = ' ';
 
-/** Returns the text of a slot of homes in keys. */
-export function slotText(slot: number): string {
-  return slot.toString(16).padStart(2, '0');
-}
-
-/** Returns the slot of a text of `slotText`. */
-export function slotOfText(text: string): number {
-  return Number.parseInt(text, 16);
-}
-
-/** Returns the place of a job that needs attention at `ms`, in milliseconds since 1970. */
-export function jobPlaceOf(ms: number, workspaceId: string, jobId: string): string {
-  return [timeText(ms), workspaceId, jobId].join(SEPARATOR);
-}
-
-/** Returns the workspace and the job of a place in `jobPlaces`. */
-export function jobAt(place: string): { readonly workspaceId: string; readonly jobId: string } {
-  return jobIn(place.slice(place.indexOf(SEPARATOR) + 1));
-}
-
 /** Returns the text of a job in `jobConditions`. */
 export function jobText(workspaceId: string, jobId: string): string {
   return [workspaceId, jobId].join(SEPARATOR);
@@ -98,9 +74,4 @@ export function jobText(workspaceId: string, jobId: string): string {
 export function jobIn(text: string): { readonly workspaceId: string; readonly jobId: string } {
   const [workspaceId = '', jobId = ''] = text.split(SEPARATOR);
   return { workspaceId, jobId };
-}
-
-/** Returns a text that sorts after all places that are due at `ms`, and before all that are due later. */
-export function jobPlacesUntil(ms: number): string {
-  return timeText(ms + 1);
 }

@@ -44,7 +44,7 @@ export function openHooks(ground: HookGround, stack: AsyncDisposableStack): Hook
   const outbox = new Outbox(ground, states, {
     jobs: jobs.states,
     publicUrl: config.publicUrl,
-    onPlace: (slot, ms) => clock.note(slot, ms),
+    onPlace: (moved) => clock.note(moved),
     mayKnow: (workspaceId, userId, sessionId) => {
       const reader = members.reader(workspaceId, userId);
       return reader !== undefined && agents.mayKnow(reader, sessionId);
@@ -65,6 +65,7 @@ export function openHooks(ground: HookGround, stack: AsyncDisposableStack): Hook
   const clock = stack.use(
     new PlaceClock({
       store,
+      log,
       index: hookPlaces,
       isHere: (workspaceId) => cluster.owns(workspaceId),
       placeOf: (workspaceId, id) => (isEvent(id) ? outbox : states).placeOf(workspaceId, id),
@@ -72,11 +73,10 @@ export function openHooks(ground: HookGround, stack: AsyncDisposableStack): Hook
         if (isEvent(id)) outbox.attend(workspaceId as WorkspaceId, id);
         else deliveries.attend(hookIdOf(workspaceId, id), nowMs);
       },
-      onFault: (error, id) => log.error({ err: error, id }, 'a hook could not be attended to'),
       isEnding: () => phase.isDraining,
     }),
   );
-  states.onPlace((slot, ms) => clock.note(slot, ms));
+  states.onPlace((moved) => clock.note(moved));
   return {
     hooks: new Hooks(ground, states, outbox, vault),
     hooksIn: new HooksIn(ground, jobs.jobs, vault, config.publicUrl),

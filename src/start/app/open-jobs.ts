@@ -6,17 +6,18 @@ import { frontEndPath } from '#src/http/routes/front-end.ts';
 import { reportPath } from '#src/http/routes/jobs.ts';
 import { Attempts } from '#src/jobs/attempts.ts';
 import { Firing } from '#src/jobs/firing.ts';
-import { JobClock } from '#src/jobs/job-clock.ts';
-import { JobStates } from '#src/jobs/job-states.ts';
+import { JobStates, jobIdOf } from '#src/jobs/job-states.ts';
 import { Jobs } from '#src/jobs/jobs.ts';
 import { Reports } from '#src/jobs/reports.ts';
 import { Targets } from '#src/jobs/targets.ts';
 import { notebookStatusOf } from '#src/notebook/sessions/notebook-session-record.ts';
 import type { JobsCondition } from '#src/operate/operators/server-gauges.ts';
 import { reaches } from '#src/people/auth/permissions.ts';
+import { PlaceClock } from '#src/runtime/homes/place-clock.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import type { WorkspaceFiles } from '#src/workspace/files/workspace-files.ts';
 import { conversationRecords } from '#storage/records/conversations.ts';
+import { jobPlaces } from '#storage/records/jobs.ts';
 import type { Ground } from './ground.ts';
 import type { NotebookPlane } from './open-notebooks.ts';
 
@@ -41,7 +42,7 @@ export function openJobs(
   agents: AgentPlane,
   stack: AsyncDisposableStack,
 ): JobPlane {
-  const { cluster, config, files, identity, phase, store } = ground;
+  const { cluster, config, files, identity, log, phase, store } = ground;
   const isEnding = () => phase.isDraining;
   const states = new JobStates(ground);
   const targets = new Targets({
@@ -78,8 +79,21 @@ export function openJobs(
     }),
   );
   const firing = new Firing(ground, states, attempts, targets);
-  const attend = firing.attend.bind(firing);
-  const clock = stack.use(new JobClock(ground, states, { attend, isEnding }));
+  const clock = stack.use(
+    new PlaceClock({
+      store,
+      log,
+      index: jobPlaces,
+      isHere(workspaceId, jobId) {
+        const homeId = states.find(workspaceId, jobId)?.record.homeId;
+        return homeId === undefined || cluster.owns(workspaceId, homeId);
+      },
+      placeOf: states.placeOf.bind(states),
+      attend: (workspaceId, jobId, nowMs) => firing.attend(jobIdOf(workspaceId, jobId), nowMs),
+      isEnding,
+    }),
+  );
+  states.onPlace((moved) => clock.note(moved));
   return {
     condition: () => ({ overdueS: clock.overdueMs(Date.now()) / 1000, ...states.tally.counts() }),
     forget: (workspaceId) => states.tally.forget(workspaceId),

@@ -1,21 +1,21 @@
-/** The clock of a worker's jobs: its timer, and the order in which jobs are attended to. The time is virtual. */
+/** The clock of an index by time: its timer, and the order in which objects are attended to. The time is virtual. */
 // own process: it sets the clock
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { newId } from '#src/base/ids.ts';
-import { JobClock } from '#src/jobs/job-clock.ts';
-import { ALONE } from '#src/runtime/homes/cluster.ts';
+import { PlaceClock } from '#src/runtime/homes/place-clock.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import { SYSTEM } from '#storage/keys.ts';
-import { jobBooks, jobPlaceOf, jobPlaces, jobRecords, slotText } from '#storage/records/jobs.ts';
-import type { Store } from '#storage/store.ts';
+import { slotText, timedPlaceOf } from '#storage/lists/timed-places.ts';
+import { jobPlaces } from '#storage/records/jobs.ts';
 import { temporaryStore } from '#test/support/store/temporary-store.ts';
 
 const START = Date.UTC(2027, 0, 1);
 const HOUR_MS = 3_600_000;
 const WORKSPACE = 'ws_1';
+const SLOT = slotOf(WORKSPACE);
 
-test('10,000 jobs at rest cost one timer a minute, and nothing is attended to', async (t) => {
+test('10,000 objects at rest cost one timer a minute, and nothing is attended to', async (t) => {
   const { clock, attended } = await clockOf(
     t,
     Array.from({ length: 10_000 }, (_, i) => START + HOUR_MS + i),
@@ -29,7 +29,7 @@ test('10,000 jobs at rest cost one timer a minute, and nothing is attended to', 
   assert.deepEqual([attended.length, ofMinutes()], [0, 60]);
 });
 
-test('jobs are attended to once they are due, in the order of their times', async (t) => {
+test('objects are attended to once they are due, in the order of their times', async (t) => {
   const { clock, attended, store } = await clockOf(t, [START + 3000, START + 1000, START + 2000]);
   clock.look();
   for (const expected of [1, 2, 3]) {
@@ -50,7 +50,22 @@ test('a clock that is set forward is noticed within a minute', async (t) => {
   assert.equal(attended.length, 1);
 });
 
-test('a clock that is set back fires no job before its time', async (t) => {
+test('an object that is due by a clock that was set forward is attended to at once', async (t) => {
+  const { clock, attended, move, ids } = await clockOf(t, [START + HOUR_MS]);
+  clock.look();
+  t.mock.timers.setTime(START + 2 * HOUR_MS);
+  const timers = t.mock.method(globalThis, 'setTimeout');
+  for (let moves = 0; moves < 3; moves++) await move(ids[0] ?? '', START + HOUR_MS + moves);
+  assert.deepEqual(
+    timers.mock.calls.map(({ arguments: [, ms] }) => ms),
+    [0],
+    'further moves do not put the timer off',
+  );
+  t.mock.timers.tick(1);
+  assert.equal(attended.length, 1);
+});
+
+test('a clock that is set back attends to no object before its time', async (t) => {
   const { clock, attended } = await clockOf(t, [START + 10_000]);
   clock.look();
   t.mock.timers.tick(9000);
@@ -61,7 +76,7 @@ test('a clock that is set back fires no job before its time', async (t) => {
   assert.equal(attended.length, 1);
 });
 
-test('a job that cannot be attended to is tried again after pauses that double, and holds up no other', async (t) => {
+test('an object that cannot be attended to is tried again after pauses that double, and holds up no other', async (t) => {
   const tries: number[] = [];
   const { clock, attended, errors, store } = await clockOf(t, [START + 1000, START + 2000], (ms) => {
     if (ms !== START + 1000) return;
@@ -81,7 +96,7 @@ test('a job that cannot be attended to is tried again after pauses that double, 
   assert.equal(errors.length, 1, 'failures of one kind are logged once');
 });
 
-test('200 jobs that cannot be attended to do not hide a later one, and are logged once', async (t) => {
+test('200 objects that cannot be attended to do not hide a later one, and are logged once', async (t) => {
   const broken = Array.from({ length: 200 }, () => START + 1000);
   const { clock, attended, errors, store } = await clockOf(t, [...broken, START + 2000], (ms) => {
     if (ms === START + 1000) throw new Error('broken');
@@ -94,25 +109,25 @@ test('200 jobs that cannot be attended to do not hide a later one, and are logge
   assert.deepEqual([attended.map(({ ms }) => ms - START), errors.length], [[2000], 1]);
 });
 
-test('the overdue time is that of the earliest job that should have fired', async (t) => {
+test('the overdue time is that of the earliest object that is due', async (t) => {
   const { clock, attended, store } = await clockOf(t, [START + 1000, START + 5000]);
   clock.look();
-  assert.equal(clock.overdueMs(START + 1000), 0, 'a job that is due now is not late');
+  assert.equal(clock.overdueMs(START + 1000), 0, 'an object that is due now is not late');
   assert.equal(clock.overdueMs(START + 1700), 700);
   t.mock.timers.tick(1000);
   await store.durable();
   assert.deepEqual([attended.length, clock.overdueMs(START + 1700)], [1, 0]);
 });
 
-test('a job that cannot be attended to stays overdue until it has another place', async (t) => {
-  const { clock, store, slot, ids } = await clockOf(t, [START + 1000], () => {
+test('an object that cannot be attended to stays overdue until it has another place', async (t) => {
+  const { clock, store, leave, ids } = await clockOf(t, [START + 1000], () => {
     throw new Error('broken');
   });
   clock.look();
   t.mock.timers.tick(1000);
   await store.durable();
   assert.equal(clock.overdueMs(START + 61_000), 60_000);
-  leave(store, slot, ids[0] ?? '');
+  leave(ids[0] ?? '');
   await store.durable();
   t.mock.timers.tick(1000); // the clock looks again
   await store.durable();
@@ -127,55 +142,53 @@ interface Attended {
 async function clockOf(t: TestContext, times: readonly number[], attend: (ms: number) => void = () => {}) {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: START });
   const { store } = await temporaryStore(t);
-  const jobs = times.map((ms) => ({ id: newId<string>('job'), homeId: 'nb_1', ms }));
-  const slot = slotText(slotOf(WORKSPACE, 'nb_1'));
-  const record = {
-    homeId: 'nb_1',
-    ownerId: 'ada',
-    readsDatasources: false,
-    createdAt: '',
-    updatedAt: '',
-    definition: Buffer.from('{}'),
-  };
+  const slot = slotText(SLOT);
+  const timesOf = new Map(times.map((ms) => [newId<string>('job'), ms]));
+  const placeOf = new Map([...timesOf].map(([id, ms]) => [id, timedPlaceOf(ms, WORKSPACE, id)]));
   store.write((tx) => {
-    for (const { id, ms } of jobs) {
-      const place = jobPlaceOf(ms, WORKSPACE, id);
-      tx.put(jobRecords, record, WORKSPACE, id);
-      tx.put(jobBooks, { place, occurrences: 0 }, WORKSPACE, id);
-      tx.mark(jobPlaces, SYSTEM, slot, place);
-    }
+    for (const place of placeOf.values()) tx.mark(jobPlaces, SYSTEM, slot, place);
   });
   await store.durable();
-  const timesOf = new Map(jobs.map(({ id, ms }) => [id, ms]));
+  /** Takes an object from the index, as one that needs no attention any more. */
+  const leave = (id: string) => {
+    const left = placeOf.get(id);
+    if (left === undefined) return null;
+    placeOf.delete(id);
+    store.write((tx) => tx.remove(jobPlaces, SYSTEM, slot, left));
+    return left;
+  };
   const attended: Attended[] = [];
   const errors: unknown[] = [];
-  const states = {
-    onPlace: () => undefined,
-    find: (workspaceId: string, id: string) => {
-      const found = store.get(jobRecords, workspaceId, id);
-      return found && { record: found };
-    },
-    placeOf: (workspaceId: string, id: string) => store.get(jobBooks, workspaceId, id)?.place ?? null,
-  };
-  const log = { error: (...line: unknown[]) => void errors.push(line) };
-  const clock = new JobClock({ store, log, cluster: ALONE }, states, {
+  const clock = new PlaceClock({
+    store,
+    log: { error: (...line: unknown[]) => void errors.push(line) },
+    index: jobPlaces,
+    isHere: () => true,
+    placeOf: (_, id) => placeOf.get(id) ?? null,
     isEnding: () => false,
-    attend({ id }) {
+    attend(_, id) {
       const ms = timesOf.get(id) ?? 0;
       attend(ms);
       attended.push({ id, ms });
-      leave(store, slot, id);
+      leave(id);
     },
   });
   t.after(() => clock[Symbol.dispose]());
-  return { clock, attended, errors, store, slot, ids: [...timesOf.keys()] };
-}
-
-/** Takes a job from the index, as a job that has no next instant. */
-function leave(store: Store, slot: string, id: string): void {
-  store.write((tx) => {
-    const place = tx.get(jobBooks, WORKSPACE, id)?.place;
-    if (place != null) tx.remove(jobPlaces, SYSTEM, slot, place);
-    tx.put(jobBooks, { place: null, occurrences: 0 }, WORKSPACE, id);
-  });
+  return {
+    clock,
+    attended,
+    errors,
+    store,
+    leave,
+    ids: [...timesOf.keys()],
+    /** Gives an object another place. Resolves when the place is stored. */
+    async move(id: string, ms: number) {
+      const left = leave(id);
+      const place = timedPlaceOf(ms, WORKSPACE, id);
+      placeOf.set(id, place);
+      store.write((tx) => tx.mark(jobPlaces, SYSTEM, slot, place));
+      clock.note({ slot: SLOT, ms, left });
+      await store.durable();
+    },
+  };
 }
