@@ -1,3 +1,4 @@
+// tier: test, because it makes backups and removes hundreds of records of several workers
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';

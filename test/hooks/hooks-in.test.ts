@@ -1,3 +1,4 @@
+// tier: test, because it makes a thousand commits, one after the other
 /** The memory of hooks that fire jobs: how many ids of requests it holds, and what a deletion leaves. */
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';

@@ -1,3 +1,4 @@
+// tier: test, because it opens many connections with certificates of their own
 /** Connections to a server's port for nodes, made by a program that need not keep to the rules. */
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
