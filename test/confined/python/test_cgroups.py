@@ -15,6 +15,8 @@ from support import HOST, Host, KernelLost, wait_until
 
 from forking import cgroups  # isort: skip
 
+# The kernel gives no process this number.
+NO_PID = 1 << 30
 GREEDY = "kept = []\nwhile True: kept.append(b'x' * (32 << 20))"
 
 
@@ -67,7 +69,7 @@ class ControlGroups(unittest.TestCase):
 
     def test_control_groups_are_removed_with_their_kernels(self):
         kernels = [self.host.open({}, memory=512 << 20, confine=confine) for confine in (None, {})]
-        first, second = sorted(self.groups(), key=lambda name: int(name.rpartition("-")[2]))[:2]
+        first, second = sorted(self.groups(), key=lambda name: int(name.split("-")[2]))[:2]
         kernels[0].end()
         wait_until(lambda: first not in self.groups(), "the end of one group")
         self.assertIn(second, self.groups())
@@ -83,6 +85,14 @@ class ControlGroups(unittest.TestCase):
         self.host.process.wait()
         cgroups.find()
         self.assertEqual([name for name in os.listdir(cgroups.find().base) if f"-{zygote}-" in name], [])
+
+    def test_a_new_control_group_of_a_host_in_another_pid_namespace_stays(self):
+        base = cgroups.find().base
+        group = os.path.join(base, f"{cgroups.PREFIX}{NO_PID}-0-{cgroups.pid_namespace() + 1}")
+        os.mkdir(group)
+        self.addCleanup(os.rmdir, group)
+        cgroups.find()
+        self.assertTrue(os.path.exists(group))
 
 
 # Runs as root in a mount namespace of its own, in a group of version 2 that is delegated as systemd does it.

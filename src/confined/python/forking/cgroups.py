@@ -97,7 +97,7 @@ class Groups:
 
     def __init__(self, base, files, weight=None):
         self.base, self.files, self.weight = base, files, weight
-        self.names = (f"{PREFIX}{os.getpid()}-{number}" for number in count())
+        self.names = (f"{PREFIX}{os.getpid()}-{number}-{pid_namespace()}" for number in count())
         self.left = []
 
     def make(self, memory_bytes: int) -> Group:
@@ -126,12 +126,21 @@ class Groups:
         self.left = [group for group in (*self.left, *groups) if not group.remove()]
 
     def sweep(self):
-        """Yields groups that kernel hosts left behind."""
-        for name in os.listdir(self.base):
-            owner = re.fullmatch(rf"{PREFIX}(\d+)-\d+", name)
+        """Removes groups that kernel hosts left behind. Hosts in other PID namespaces are not in our /proc, so their groups stay:
+        a new one has no process yet, and its kernel would fail to join it."""
+        namespace = pid_namespace()
+        for name in os.listdir(self.base) if namespace else ():
+            owner = re.fullmatch(rf"{PREFIX}(\d+)-\d+-{namespace}", name)
             if owner and not os.path.exists(f"/proc/{owner[1]}"):
                 with contextlib.suppress(OSError):
                     os.rmdir(os.path.join(self.base, name))
+
+
+def pid_namespace() -> int:
+    """Returns the number of this process's PID namespace, which tells hosts with the same pid apart; 0 without /proc."""
+    with contextlib.suppress(OSError):
+        return os.stat("/proc/self/ns/pid").st_ino
+    return 0
 
 
 def find() -> Groups | None:
