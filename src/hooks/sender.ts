@@ -6,6 +6,7 @@
 import type { IncomingMessage } from 'node:http';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import type { Duplex } from 'node:stream';
 import { VERSION } from '#src/base/install/version.ts';
 import { MAX_RESPONSE_BYTES } from '#src/contract/wire/hook.ts';
 import { originOf, targetOf, tlsOf } from '#src/datasource/connectors/http/address.ts';
@@ -37,6 +38,11 @@ export interface Sent {
 const MAX_REQUEST_MS = 15_000;
 /** How long the beginning of an answer may take after its status has arrived, in milliseconds. */
 const MAX_ANSWER_MS = 2000;
+/** How many interim answers, such as `100 Continue`, may come before the answer. */
+const MAX_INTERIM = 20;
+
+/** The status with which a receiver wants to speak another protocol. Such an answer has no body. */
+const SWITCHING = 101;
 
 const FAILURES: Partial<Readonly<Record<FailureCategory, string>>> = {
   name_not_found: 'The host name of the URL was not found.',
@@ -73,6 +79,10 @@ async function post(egress: Egress, message: Message, signal: AbortSignal): Prom
   using route = await egress.admit(host, port, signal);
   const agent = agentFor(route, tls);
   const { pathname, search } = new URL(url);
+  const to = new URL(originOf(route, tls));
+  // Not resolved against the origin: a path that begins with two slashes would name a host.
+  to.pathname = pathname;
+  to.search = search;
   const headers = {
     'content-type': 'application/json',
     'content-length': String(Buffer.byteLength(body)),
@@ -81,17 +91,31 @@ async function post(egress: Egress, message: Message, signal: AbortSignal): Prom
     'webhook-timestamp': timestampS,
     'webhook-signature': signature,
   };
-  const to = new URL(`${pathname}${search}`, originOf(route, tls));
   const open = tls === false ? httpRequest : httpsRequest;
   try {
     const answer = await new Promise<IncomingMessage>((done, fail) => {
       const request = open(to, { method: 'POST', agent, signal, headers });
+      let interim = 0;
       request.once('response', done);
+      // Without a listener, Node.js closes the connection after a 101, and the request ends without an error.
+      request.once('upgrade', (refused: IncomingMessage, socket: Duplex) => {
+        socket.destroy();
+        done(refused);
+      });
+      // Each interim answer costs time, and a receiver can send them as fast as the network allows.
+      request.on('information', () => {
+        interim++;
+        if (interim === MAX_INTERIM) request.destroy(new Error('The receiver sends interim answers only.'));
+      });
       request.on('error', fail); // also after the answer, when the rest of it is not read
       request.end(body);
     });
     const status = answer.statusCode ?? 0;
-    return { status, response: await beginningOf(answer), failure: failureOf(status) };
+    return {
+      status,
+      response: status === SWITCHING ? '' : await beginningOf(answer),
+      failure: failureOf(status),
+    };
   } finally {
     agent.destroy();
   }

@@ -97,6 +97,42 @@ test('an answer that is not HTTP is named as such', async (t) => {
   });
 });
 
+test('a receiver that wants another protocol fails the delivery with the status 101', async (t) => {
+  const receiver = await hookReceiver(t, (_, __, socket) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n');
+  });
+  const { responseStatus, reason } = await tested(receiver.url);
+  assert.deepEqual([responseStatus, reason?.message], [101, 'The receiver answered with the status 101.']);
+  await eventually('the connection is closed', () => receiver.open === 0);
+});
+
+test('a few interim answers may come before the answer, and a receiver that sends them without an end is given up at once', async (t) => {
+  const polite = await hookReceiver(t, (response) => {
+    response.writeContinue();
+    response.writeEarlyHints({ link: '</style.css>; rel=preload' });
+    TAKEN(response, polite.received[0]!, response.socket!);
+  });
+  assert.equal((await tested(polite.url)).status, 'delivered');
+  let written = 0;
+  const flooding = await hookReceiver(t, (_, __, socket) => {
+    const flood = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n'.repeat(1000));
+    const more = () => {
+      while (!socket.destroyed && socket.write(flood)) written += flood.byteLength;
+    };
+    socket.on('drain', more);
+    more();
+  });
+  assert.equal((await tested(flooding.url)).reason?.code, 'unreadable');
+  await eventually('the connection is closed', () => flooding.open === 0);
+  assert(written < 64 * 1024 * 1024);
+});
+
+test('a path that begins with two slashes is a path, and names no host', async (t) => {
+  const receiver = await hookReceiver(t);
+  assert.equal((await tested(receiver.url.replace('/hook', '//other.example.com/hook'))).status, 'delivered');
+  assert.match(receiver.received[0]?.headers.host ?? '', /^127\.0\.0\.1:/);
+});
+
 test('a delivery that a receiver refuses with 500 is sent again with its id until it is taken', async (t) => {
   const receiver = await hookReceiver(t, (response) => {
     response.writeHead(500).end('out of order');
