@@ -35,8 +35,8 @@ export function checkTimetable(timetable: Timetable, nowMs: number): void {
   if (!isTimeZone(timeZone))
     throw invalid(
       '/timeZone',
-      `There is no time zone with the name ${timeZone}.`,
-      'is the name of no time zone',
+      `There is no time zone with the name ${timeZone}. Names are such as Europe/Berlin and UTC.`,
+      'is not the name of a time zone',
     );
   if ('cron' in schedule) checkExpression(schedule.cron);
   if (instantAfter(timetable, nowMs) === null)
@@ -104,11 +104,18 @@ function isTimeZone(name: string): boolean {
 
 function checkExpression(expression: string): void {
   const fields = expression.trim().split(/\s+/);
-  const isNickname = fields.length === 1 && NICKNAMES.has(expression.trim().toLowerCase());
+  const name = expression.trim().toLowerCase();
+  const isNickname = NICKNAMES.has(name);
+  if (name.startsWith('@') && !isNickname)
+    throw invalid(
+      '/schedule/cron',
+      `The expression is not one of the known names: ${[...NICKNAMES].join(', ')}.`,
+      'is not one of the known names',
+    );
   if (!isNickname && fields.length !== 5 && fields.length !== 6)
     throw invalid(
       '/schedule/cron',
-      `The expression has ${fields.length} fields. It needs five fields, six with seconds, or a name such as @daily.`,
+      `The expression has ${counted(fields.length)}. It needs five fields, six with seconds, or a name such as @daily.`,
       'has not five or six fields',
     );
   try {
@@ -117,6 +124,10 @@ function checkExpression(expression: string): void {
     const why = error instanceof Error ? error.message.replace(/^CronPattern: /, '') : '';
     throw invalid('/schedule/cron', `The expression of the schedule is not valid: ${why}`, 'is not valid');
   }
+}
+
+function counted(fields: number): string {
+  return fields === 1 ? 'one field' : `${fields} fields`;
 }
 
 /** Returns the expression of cron, parsed. It starts no timer. */

@@ -1,5 +1,6 @@
 /** Hooks: requests that the server sends to other servers when something has happened in a workspace. */
 import Type from 'typebox';
+import { HTTP_URL } from './patterns.ts';
 import { closed, MetadataSchema, nullable, oneOf, optionalOrNull, Timestamp, type Wire } from './shape.ts';
 
 /** The events that a hook may ask for. */
@@ -43,7 +44,7 @@ const members = {
   url: Type.String({
     minLength: 1,
     maxLength: 2000,
-    pattern: '^https?://',
+    pattern: HTTP_URL,
     description:
       'The URL to which the events are posted. Everybody who may read the hook sees it, so it should contain no secret.',
   }),

@@ -33,6 +33,10 @@ export const CELL_NAME = described(
 export const ONE_LINE = described('^[^\\x00-\\x1f\\x7f]+$', 'must not contain control characters');
 export const WITHOUT_NUL = described('^[^\\x00]*$', 'must not contain the character U+0000');
 export const VISIBLE_ASCII = described('^[\\x21-\\x7e]+$', 'must consist of visible ASCII characters');
+export const HTTP_URL = described(
+  '^https?://',
+  'must be an address that begins with https:// or http://, such as https://receiver.example.com/troupe',
+);
 
 /** Returns how a text must be that does not match the pattern, such as `must not contain control characters`. */
 export function wordsOf(pattern: string): string {

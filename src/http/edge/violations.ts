@@ -146,19 +146,26 @@ function schemaAt(schema: TSchema, schemaPath: string): ObjectSchema | undefined
 
 /**
  * Removes the mistakes of union branches that the caller did not mean. A failed union reports the mistakes of all its branches. A
- * branch is ruled out by its tag (a `const`) or by its type; the remaining branch is the one that was meant. If none remains, the
- * mistake lists the tags or types that the union accepts.
+ * branch is ruled out by its tag (a `const`), by its type or by the names of its members; the remaining branch is the one that was
+ * meant. If none remains, the mistake lists the tags or types that the union accepts.
  */
 function withoutLosingBranches(errors: readonly SchemaError[]): readonly SchemaError[] {
   const losing = new Map<string, Branch>();
   for (const union of errors.filter(isUnion)) {
-    for (const error of errorsWithin(union, errors)) {
+    const within = errorsWithin(union, errors);
+    const lose = (branch: string) =>
+      losing.set(`${union.instancePath} ${branch}`, { place: union.instancePath, schemaPath: branch });
+    const left = new Set(within.map((error) => branchOf(union, error)));
+    for (const error of within) {
       const branch = branchOf(union, error);
       const isTag =
         error.keyword === 'const' && /^(\/properties\/[^/]+)?$/.test(error.schemaPath.slice(branch.length));
-      if (isTag || (error.keyword === 'type' && error.instancePath === union.instancePath))
-        losing.set(`${union.instancePath} ${branch}`, { place: union.instancePath, schemaPath: branch });
+      if (isTag || (error.keyword === 'type' && error.instancePath === union.instancePath)) {
+        lose(branch);
+        left.delete(branch);
+      }
     }
+    for (const branch of unlikeBranches(union, within, left)) lose(branch);
   }
   if (losing.size === 0) return errors.filter((error) => !isUnion(error));
   const lost = [...losing.values()];
@@ -167,6 +174,26 @@ function withoutLosingBranches(errors: readonly SchemaError[]): readonly SchemaE
     if (!isUnion(error)) return [error];
     return errorsWithin(error, kept).length > 0 ? [] : choicesOf(error, errorsWithin(error, errors));
   });
+}
+
+/**
+ * Returns the branches whose members have other names than those of the value: the branches that do not know a member of the value if
+ * another branch knows all, and then the branches that miss a member if another branch misses none.
+ */
+function unlikeBranches(
+  union: SchemaError,
+  within: readonly SchemaError[],
+  left: ReadonlySet<string>,
+): readonly string[] {
+  const having = (keyword: SchemaError['keyword'], among: readonly string[]) => {
+    const errors = within.filter((one) => one.keyword === keyword && one.instancePath === union.instancePath);
+    const branches = new Set(errors.map((error) => branchOf(union, error)));
+    const unlike = among.filter((branch) => branches.has(branch));
+    return unlike.length === among.length ? [] : unlike;
+  };
+  const strange = having('additionalProperties', [...left]);
+  const known = [...left].filter((branch) => !strange.includes(branch));
+  return [...strange, ...having('required', known)];
 }
 
 /** Returns one mistake that lists the tags that the union accepts, at their path, or its types. */

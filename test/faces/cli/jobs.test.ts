@@ -90,6 +90,46 @@ test('a schedule is shown before a job is made, and a wrong one pushes nothing',
   assert.deepEqual((await notebooks.list({ title: 'unmade' })).items, []);
 });
 
+test('a wrong schedule is refused with the wrong option, and not with the options that were not meant', async () => {
+  const refusal = async (...schedule: string[]) =>
+    (await troupe(['jobs', 'create', file('refused.py', { one: '1' }), ...schedule])).err.split('\n')[0];
+  assert.deepEqual(
+    [
+      await refusal('--at', 'tomorrow'),
+      await refusal('--every', '999999d'),
+      await refusal('--cron', '@nightly'),
+      await refusal('--cron', 'nightly'),
+      await refusal('--cron', '@daily', '--time-zone', 'Berlin'),
+    ],
+    [
+      'troupe: /schedule/at must be a time such as 2026-01-31T12:00:00Z.',
+      'troupe: /schedule/everyS must be <= 31536000.',
+      'troupe: The expression is not one of the known names: @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually.',
+      'troupe: The expression has one field. It needs five fields, six with seconds, or a name such as @daily.',
+      'troupe: There is no time zone with the name Berlin. Names are such as Europe/Berlin and UTC.',
+    ],
+  );
+  const missing = await troupe(['jobs', 'create', 'missing.py', '--cron', '@daily']);
+  assert.match(
+    missing.err,
+    /^troupe: There is no file missing\.py here, and no notebook of yours belongs to it: /,
+  );
+});
+
+test('commands take the name of a job, unless several jobs have the name', async () => {
+  const create = ['jobs', 'create', file('called.py', { one: '1' }), ...MONDAYS, '--name', 'Called by name'];
+  const first = await text(create);
+  assert.match(await text(['jobs', 'show', 'Called by name']), new RegExp(`job +${first}`));
+  assert.equal((await troupe(['jobs', 'run', 'Called by name'])).exitCode, 0);
+  assert.match(await text(['jobs', 'history', 'Called by name']), /completed/);
+  const second = await text(create);
+  const several = await troupe(['jobs', 'delete', 'Called by name']);
+  assert.equal(several.exitCode, 2);
+  assert.match(several.err, /^troupe: Several jobs have the name Called by name: name one by its id\./);
+  for (const id of [first, second]) assert.ok(several.err.includes(`\n  ${id}`));
+  await text(['jobs', 'delete', first, second]);
+});
+
 test('an argument that no cell takes makes no job', async () => {
   const refused = await troupe([
     'jobs',
@@ -215,6 +255,14 @@ test('a prompt needs a conversation and nothing of a notebook', async () => {
   const refused = await troupe(prompt);
   assert.deepEqual([refused.exitCode, refused.out], [1, '']);
   assert.match(refused.err, /agentSessionId/);
+  const ofFile = await troupe(['jobs', 'create', 'prompt.py', ...MONDAYS, '--prompt', 'What is new?']);
+  assert.deepEqual(
+    [ofFile.exitCode, ofFile.err],
+    [
+      2,
+      'troupe: A prompt needs the id of a conversation in place of prompt.py: troupe agent list shows the ids.\n',
+    ],
+  );
   assert.equal((await troupe([...prompt, '-p', 'month=3'])).exitCode, 2);
 });
 

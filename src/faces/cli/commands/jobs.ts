@@ -15,6 +15,7 @@ import { cellIdsOf } from '../run/cell-selection.ts';
 import { exitCodeOfOccurrence, followOccurrence } from '../run/follow-occurrence.ts';
 import { Interruption } from '../run/interruption.ts';
 import { LiveLine } from '../run/live-line.ts';
+import { jobNamed } from '../run/named-job.ts';
 import { notebookNamed } from '../run/named-notebook.ts';
 import { argumentsOf, parameterOption, refuseUnreached } from '../run/notebook-arguments.ts';
 import { readNotebookFile } from '../run/notebook-file.ts';
@@ -88,9 +89,10 @@ export const jobs: CommandGroup = (program, context) => {
   const show = group
     .command('show')
     .description('show a job: its next instants, why it is paused or fails, and its last occurrences')
-    .argument('<job>', 'id of the job')
-    .action(async (jobId: string, _, command) => {
+    .argument('<job>', 'id or name of the job')
+    .action(async (name: string, _, command) => {
       const client = connect(command);
+      const jobId = await jobNamed(client, name);
       const job = await client.jobs.get(jobId);
       const { items } = await client.jobs.occurrences(jobId, { order: 'desc', limit: SHOWN });
       if (wantsJson(command)) printJson(terminal, { ...job, occurrences: items });
@@ -101,12 +103,14 @@ export const jobs: CommandGroup = (program, context) => {
   const history = group
     .command('history')
     .description('list the occurrences of a job, newest first: what ran, failed, or was skipped and why')
-    .argument('<job>', 'id of the job')
+    .argument('<job>', 'id or name of the job')
     .addOption(new Option('--limit <count>', 'how many to list').default(20).argParser(countOf))
-    .action(async (jobId: string, { limit }: { limit: number }, command) => {
+    .action(async (name: string, { limit }: { limit: number }, command) => {
+      const client = connect(command);
+      const jobId = await jobNamed(client, name);
       const found: Occurrence[] = [];
       const page = { order: 'desc', limit: Math.min(limit, 100) } as const;
-      for await (const occurrence of connect(command).jobs.eachOccurrence(jobId, page)) {
+      for await (const occurrence of client.jobs.eachOccurrence(jobId, page)) {
         found.push(occurrence);
         if (found.length === limit) break;
       }
@@ -121,7 +125,7 @@ export const jobs: CommandGroup = (program, context) => {
   const report = group
     .command('report')
     .description('write the page of the last run of a job to a file; for jobs that were made with --report')
-    .argument('<job>', 'id of the job')
+    .argument('<job>', 'id or name of the job')
     .option('--occurrence <id>', 'the occurrence whose page is written (default: the last one with a page)')
     .option('-o, --output <file>', 'file to write (default: <job>.html)')
     .action((jobId: string, options: ReportOptions, command) =>
@@ -136,20 +140,21 @@ export const jobs: CommandGroup = (program, context) => {
         'command, but not the run. If the server stops meanwhile, the command waits up to a minute for it, and the server attempts ' +
         'the occurrence again.',
     )
-    .argument('<job>', 'id of the job')
+    .argument('<job>', 'id or name of the job')
     .option('--detach', 'print the id of the occurrence, and return while it continues')
     .option('--output-dir <directory>', 'directory for images (default: troupe-output/<run>)')
     .action((jobId: string, options: { detach?: boolean; outputDir?: string }, command) =>
       fire(jobId, options, command, context),
     );
-  examples(run, ['troupe jobs run job_01…', 'troupe jobs run job_01… --detach']);
+  examples(run, ['troupe jobs run job_01…', "troupe jobs run 'Sales of a day' --detach"]);
 
   const change = async (
-    jobId: string,
+    name: string,
     members: { readonly paused: boolean; readonly takeOver?: true },
     command: Command,
   ) => {
     const client = connect(command);
+    const jobId = await jobNamed(client, name);
     const { updatedAt: expectedUpdatedAt } = await client.jobs.get(jobId);
     const job = await client.jobs.update(jobId, { expectedUpdatedAt, ...members });
     if (wantsJson(command)) printJson(terminal, job);
@@ -159,14 +164,14 @@ export const jobs: CommandGroup = (program, context) => {
   const pausing = group
     .command('pause')
     .description('pause a job: it fires only when a person fires it. An occurrence in progress is finished')
-    .argument('<job>', 'id of the job')
+    .argument('<job>', 'id or name of the job')
     .action((jobId: string, _, command) => change(jobId, { paused: true }, command));
   examples(pausing, ['troupe jobs pause job_01…']);
 
   const resume = group
     .command('resume')
     .description('resume a job, beginning with its next instant after now')
-    .argument('<job>', 'id of the job')
+    .argument('<job>', 'id or name of the job')
     .option(
       '--take-over',
       'make you the owner of the job, which then works with your rights; for owners of the workspace',
@@ -181,9 +186,12 @@ export const jobs: CommandGroup = (program, context) => {
     .description(
       'delete jobs with their history; their runs stay. Refused while an occurrence is in progress',
     )
-    .argument('<job...>', 'ids of the jobs')
-    .action(async (ids: readonly string[], _, command) => {
+    .argument('<job...>', 'ids or names of the jobs')
+    .action(async (names: readonly string[], _, command) => {
       const client = connect(command);
+      // A wrong name is refused before anything is deleted.
+      const ids: string[] = [];
+      for (const name of names) ids.push(await jobNamed(client, name));
       for (const id of ids) {
         await client.jobs.delete(id);
         if (!wantsJson(command)) terminal.out(`${id} is deleted.\n`);
@@ -313,6 +321,11 @@ async function targetOf(
   if (prompt !== undefined) {
     if (asked !== undefined || parameter.length > 0 || openSession === true)
       throw new CommandFailure('A prompt has no cells, parameters or open session.', EXIT.usage);
+    if (!/^conv_\w+$/.test(name))
+      throw new CommandFailure(
+        `A prompt needs the id of a conversation in place of ${name}: troupe agent list shows the ids.`,
+        EXIT.usage,
+      );
     return { agentSessionId: name, prompt };
   }
   const notebookId = await notebookOf(client, name, options, context, command);
@@ -354,12 +367,14 @@ interface ReportOptions {
 
 /** Writes the page of an occurrence to a file. Throws `CommandFailure` when there is none. */
 async function writeReport(
-  jobId: string,
-  { occurrence: wanted, output = `${jobId}.html` }: ReportOptions,
+  name: string,
+  { occurrence: wanted, output: asked }: ReportOptions,
   command: Command,
   { terminal, cwd, connect, wantsJson }: CliContext,
 ): Promise<void> {
   const client = connect(command);
+  const jobId = await jobNamed(client, name);
+  const output = asked ?? `${jobId}.html`;
   let found: Occurrence | undefined;
   for await (const occurrence of client.jobs.eachOccurrence(jobId, { order: 'desc', limit: 100 }))
     if (wanted === undefined ? occurrence.report?.url != null : occurrence.id === wanted) {
@@ -388,12 +403,13 @@ function noReport(jobId: string, wanted: string | undefined, found: Occurrence |
 
 /** Fires a job, and waits for the end of the occurrence unless the command is detached. */
 async function fire(
-  jobId: string,
+  name: string,
   { detach, outputDir }: { readonly detach?: boolean; readonly outputDir?: string },
   command: Command,
   { terminal, input, cwd, connect, wantsJson }: CliContext,
 ): Promise<void> {
   const client = connect(command);
+  const jobId = await jobNamed(client, name);
   const json = wantsJson(command);
   using interruption = new Interruption(input);
   let activity = 'firing the job';

@@ -187,7 +187,9 @@ export async function idOfNotebook(
     return made.id;
   }
   throw new CommandFailure(
-    `No notebook of yours belongs to ${name}: push the file, or give the id of a notebook (troupe notebooks list).`,
+    isFile
+      ? `No notebook of yours belongs to ${name}: push the file, or give the id of a notebook (troupe notebooks list).`
+      : `There is no file ${name} here, and no notebook of yours belongs to it: give a file, or the id of a notebook (troupe notebooks list).`,
   );
 }
 
