@@ -86,6 +86,61 @@ test('hooks create passes on events, filters, the name and the pause', async () 
   await text(['jobs', 'delete', job]);
 });
 
+test('hooks change changes the named members alone, takes limits away, and never prints the secret', async () => {
+  const job = await text(['jobs', 'create', 'filtered.py', ...YEARLY, '--name', 'Of the year']);
+  const created = await json<CreatedHook>(
+    [
+      ['hooks', 'create', 'https://receiver.example/before', '--events', 'run.failed', '--name', 'Before'],
+      ['--job', 'Of the year', '--metadata', 'team=sales', '--notebook', 'filtered'],
+    ].flat(),
+  );
+  const { id, filter } = created;
+  assert.equal(filter.jobId, job);
+  const change = (...options: string[]) => json<Hook>(['hooks', 'change', id, ...options]);
+  const known = ({ url, events, name, filter: limits }: Hook) => ({ url, events, name, filter: limits });
+  const moved = await change('--url', 'https://receiver.example/after');
+  assert.deepEqual(known(moved), { ...known(created), url: 'https://receiver.example/after' });
+  const other = await change(
+    '--events',
+    'job.failed,job.paused',
+    '--metadata',
+    'region=eu',
+    '--name',
+    'After',
+  );
+  assert.deepEqual(known(other), {
+    url: 'https://receiver.example/after',
+    events: ['job.failed', 'job.paused'],
+    name: 'After',
+    filter: { ...filter, metadata: { region: 'eu' } },
+  });
+  const unlimited = await change('--no-notebook', '--no-metadata', '--no-name');
+  assert.deepEqual([unlimited.name, unlimited.filter], [null, { jobId: job }]);
+  assert.deepEqual((await change('--no-job')).filter, {});
+  const shown = await text(['hooks', 'change', id, '--job', job]);
+  assert.match(shown, new RegExp(`job +${job}`));
+  assert(!shown.includes('whsec_'));
+  assert.deepEqual(await troupe(['hooks', 'change', id]), {
+    exitCode: 2,
+    out: '',
+    err: 'troupe: Name at least one option: there is nothing to change.\n',
+  });
+  await text(['hooks', 'delete', id]);
+  await text(['jobs', 'delete', job]);
+});
+
+test('a hook of a job that does not exist is refused, because nobody would ever be told', async () => {
+  const create = ['hooks', 'create', 'https://receiver.example/', '--events', 'job.failed', '--job'];
+  const unknown = await troupe([...create, 'job_none']);
+  assert.deepEqual([unknown.exitCode, unknown.out], [1, '']);
+  assert.match(unknown.err, /\(not_found at \/api\/v3\/jobs\/job_none/);
+  const unnamed = await troupe([...create, 'Sales of a year']);
+  assert.deepEqual(
+    [unnamed.exitCode, unnamed.err],
+    [1, 'troupe: No job has the name Sales of a year: troupe jobs list shows the names and ids of jobs.\n'],
+  );
+});
+
 test('the command line knows every event of the API', async () => {
   const events = HOOK_EVENTS.join(',');
   const hook = await json<Hook>(['hooks', 'create', 'https://receiver.example/', '--events', events]);
@@ -104,6 +159,11 @@ test('a wrong address, an unknown event and a missing hook are refused in words'
   const user = await create('https://ada:pass@receiver.example/', '--events', 'run.failed');
   assert.deepEqual([user.exitCode, user.out], [1, '']);
   assert.match(user.err, /must not contain a user or a password/);
+  for (const url of ['receiver.example', 'ftp://receiver.example/'])
+    assert.match(
+      (await create(url, '--events', 'run.failed')).err,
+      /\/url must be an address that begins with https:\/\/ or http:\/\//,
+    );
   for (const words of [['show'], ['test'], ['rotate'], ['pause'], ['delete'], ['deliveries']]) {
     const missing = await troupe(['hooks', ...words, 'hook_none']);
     assert.equal(missing.exitCode, 1);

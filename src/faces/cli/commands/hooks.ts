@@ -1,13 +1,15 @@
 /** `troupe hooks`: hooks that tell other servers of events, and, under `in`, hooks at which other programs fire a job. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Client } from '#src/contract/client/client.ts';
 import type { Delivery, HookEventType, HookFilter, HookIn } from '#src/contract/wire/hook.ts';
 import { collect } from '../collect.ts';
 import type { CliContext, CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
-import { CommandEnd, EXIT } from '../exit-code.ts';
+import { CommandEnd, CommandFailure, EXIT } from '../exit-code.ts';
 import { metadataOption } from '../metadata-option.ts';
 import { followDelivery, isAttempted } from '../run/follow-delivery.ts';
 import { Interruption } from '../run/interruption.ts';
+import { jobNamed } from '../run/named-job.ts';
 import { notebookNamed } from '../run/named-notebook.ts';
 import { DELIVERY_COLUMNS, HOOK_COLUMNS, hookText } from '../show/hook.ts';
 import { styleOf } from '../style.ts';
@@ -27,13 +29,26 @@ const EVENTS = Object.keys({
 /** How many deliveries `troupe hooks show` shows. */
 const SHOWN = 5;
 
-interface CreateOptions {
-  readonly events: readonly HookEventType[];
-  readonly name?: string;
+interface FilterOptions {
   readonly notebook?: string;
   readonly job?: string;
   readonly metadata?: Readonly<Record<string, string>>;
+}
+
+interface CreateOptions extends FilterOptions {
+  readonly events: readonly HookEventType[];
+  readonly name?: string;
   readonly paused?: boolean;
+}
+
+/** The options of `troupe hooks change`. An option that is false takes away what the hook had. */
+interface ChangeOptions {
+  readonly url?: string;
+  readonly events?: readonly HookEventType[];
+  readonly name?: string | false;
+  readonly notebook?: string | false;
+  readonly job?: string | false;
+  readonly metadata?: Readonly<Record<string, string>> | false;
 }
 
 /** `troupe hooks`: hooks that tell other servers of events, and hooks that fire jobs. */
@@ -41,6 +56,7 @@ export const hookCommands: CommandGroup = (program, context) => {
   const { terminal, connect, wantsJson } = context;
   const group = program.command('hooks').description('tell other servers of events, and let them fire jobs');
   addCreation(group, context);
+  addChange(group, context);
 
   const list = group
     .command('list')
@@ -137,10 +153,6 @@ export const hookCommands: CommandGroup = (program, context) => {
 
 function addCreation(group: Command, context: CliContext): void {
   const { terminal, connect, wantsJson } = context;
-  const events = new Option(
-    '--events <list>',
-    `what is sent, separated by commas: ${EVENTS.join(', ')}`,
-  ).argParser(eventsOf);
   const create = group
     .command('create')
     .description(
@@ -151,22 +163,16 @@ function addCreation(group: Command, context: CliContext): void {
       '<url>',
       'address to which the events are posted. Members can read it, so it should contain no secret',
     )
-    .addOption(events.makeOptionMandatory())
-    .option('--notebook <notebook>', 'only events of this notebook: its title, id or file')
-    .option('--job <job>', 'only events of this job and of its runs')
+    .addOption(eventsOption().makeOptionMandatory())
+    .option(...NOTEBOOK_OPTION)
+    .option(...JOB_OPTION)
     .addOption(metadataOption('runs whose events are sent'))
     .option('--name <text>', 'a name for people')
     .option('--paused', 'create the hook paused')
     .action(async (url: string, options: CreateOptions, command: Command) => {
       const client = connect(command);
-      const { events: wanted, notebook, job, metadata, name, paused } = options;
-      const filter: HookFilter = {
-        ...(notebook === undefined
-          ? {}
-          : { notebookId: await notebookNamed(client, notebook, context, command) }),
-        ...(job === undefined ? {} : { jobId: job }),
-        ...(metadata === undefined ? {} : { metadata }),
-      };
+      const { events: wanted, name, paused } = options;
+      const filter = await filterOf(client, options, context, command);
       const hook = await client.hooks.create({
         url,
         events: [...wanted],
@@ -186,6 +192,104 @@ function addCreation(group: Command, context: CliContext): void {
     "troupe hooks create https://receiver.example.com/troupe --events run.completed --notebook 'Sales of a month'",
     'troupe hooks create https://receiver.example.com/troupe --events job.failed --job job_01… --name On-call',
   ]);
+}
+
+const NOTEBOOK_OPTION = [
+  '--notebook <notebook>',
+  'only events of this notebook: its title, id or file',
+] as const;
+const JOB_OPTION = ['--job <job>', 'only events of this job and of its runs: its id or name'] as const;
+
+function eventsOption(): Option {
+  return new Option('--events <list>', `what is sent, separated by commas: ${EVENTS.join(', ')}`).argParser(
+    eventsOf,
+  );
+}
+
+/** Returns the filter of the options. Rejects when there is no such notebook or job, of which a hook would never learn. */
+async function filterOf(
+  client: Client,
+  { notebook, job, metadata }: FilterOptions,
+  context: CliContext,
+  command: Command,
+): Promise<HookFilter> {
+  return {
+    ...(notebook === undefined
+      ? {}
+      : { notebookId: await notebookNamed(client, notebook, context, command) }),
+    ...(job === undefined ? {} : { jobId: (await client.jobs.get(await jobNamed(client, job))).id }),
+    ...(metadata === undefined ? {} : { metadata }),
+  };
+}
+
+/** `troupe hooks change`, which changes the given members of a hook. */
+function addChange(group: Command, context: CliContext): void {
+  const { terminal, connect, wantsJson } = context;
+  const change = group
+    .command('change')
+    .description(
+      'change the address, the events, the limits or the name of a hook; everything that is not named stays. Its secret stays, too, ' +
+        'and deliveries that wait go to the new address.',
+    )
+    .argument('<hook>', 'id of the hook')
+    .option('--url <url>', 'address to which the events are posted from now on')
+    .addOption(eventsOption())
+    .option(...NOTEBOOK_OPTION)
+    .option('--no-notebook', 'events of all notebooks')
+    .option(...JOB_OPTION)
+    .option('--no-job', 'events of all jobs and of runs without a job')
+    .addOption(metadataOption('runs whose events are sent, in place of the metadata before'))
+    .option('--no-metadata', 'events of runs with any metadata')
+    .option('--name <text>', 'a name for people')
+    .option('--no-name', 'no name')
+    .action(async (hookId: string, options: ChangeOptions, command: Command) => {
+      if (Object.keys(options).length === 0)
+        throw new CommandFailure('Name at least one option: there is nothing to change.', EXIT.usage);
+      const client = connect(command);
+      const { filter, updatedAt: expectedUpdatedAt } = await client.hooks.get(hookId);
+      const { url, events, name } = options;
+      const changed = await client.hooks.update(hookId, {
+        expectedUpdatedAt,
+        ...(url === undefined ? {} : { url }),
+        ...(events === undefined ? {} : { events: [...events] }),
+        ...(name === undefined ? {} : { name: name === false ? null : name }),
+        filter: await changedFilter(client, filter, options, context, command),
+      });
+      if (wantsJson(command)) return printJson(terminal, changed);
+      terminal.out(hookText(changed, [], styleOf(terminal.color), terminal.color));
+    });
+  examples(change, [
+    'troupe hooks change hook_01… --url https://receiver.example.com/other',
+    "troupe hooks change hook_01… --events job.failed,job.paused --job 'Sales of a day'",
+    'troupe hooks change hook_01… --no-job --no-name',
+  ]);
+}
+
+/** Returns the filter of a hook after the change that the options name. */
+async function changedFilter(
+  client: Client,
+  before: HookFilter,
+  { notebook, job, metadata }: ChangeOptions,
+  context: CliContext,
+  command: Command,
+): Promise<HookFilter> {
+  const { notebookId, jobId, metadata: pairs, ...rest } = before;
+  return {
+    ...rest,
+    ...(notebook === undefined && notebookId !== undefined ? { notebookId } : {}),
+    ...(job === undefined && jobId !== undefined ? { jobId } : {}),
+    ...(metadata === undefined && pairs !== undefined ? { metadata: pairs } : {}),
+    ...(await filterOf(
+      client,
+      {
+        ...(typeof notebook === 'string' ? { notebook } : {}),
+        ...(typeof job === 'string' ? { job } : {}),
+        ...(typeof metadata === 'object' ? { metadata } : {}),
+      },
+      context,
+      command,
+    )),
+  };
 }
 
 interface SendOptions {
@@ -274,9 +378,10 @@ function addHooksIn(program: Command, context: CliContext): void {
   const list = group
     .command('list')
     .description('list the hooks that fire a job, oldest first')
-    .argument('<job>', 'id of the job')
-    .action(async (jobId: string, _, command) => {
-      const { items } = await connect(command).hooksIn.list(jobId);
+    .argument('<job>', 'id or name of the job')
+    .action(async (name: string, _, command) => {
+      const client = connect(command);
+      const { items } = await client.hooksIn.list(await jobNamed(client, name));
       const hooks = items.map((hook) => whole(hook, command));
       printList(terminal, hooks, HOOK_IN_COLUMNS, wantsJson(command));
     });
@@ -285,10 +390,12 @@ function addHooksIn(program: Command, context: CliContext): void {
   const create = group
     .command('create')
     .description('create a hook that fires a job, and print its secret; it is not shown again')
-    .argument('<job>', 'id of the job')
+    .argument('<job>', 'id or name of the job')
     .option('--name <text>', 'a name for people')
-    .action(async (jobId: string, { name }: { name?: string }, command) => {
-      const hook = whole(await connect(command).hooksIn.create(jobId, name ?? null), command);
+    .action(async (job: string, { name }: { name?: string }, command) => {
+      const client = connect(command);
+      const jobId = await jobNamed(client, job);
+      const hook = whole(await client.hooksIn.create(jobId, name ?? null), command);
       if (wantsJson(command)) return printJson(terminal, hook);
       terminal.out(`${hook.secret}\n`);
       terminal.err(`${hook.id} fires ${jobId}: POST ${hook.url}\nIts secret is not shown again.\n`);
@@ -301,10 +408,11 @@ function addHooksIn(program: Command, context: CliContext): void {
   const deleting = group
     .command('delete')
     .description('delete hooks that fire a job: their secrets are worth nothing at once')
-    .argument('<job>', 'id of the job')
+    .argument('<job>', 'id or name of the job')
     .argument('<hook-in...>', 'ids of the hooks')
-    .action(async (jobId: string, ids: readonly string[], _, command) => {
+    .action(async (name: string, ids: readonly string[], _, command) => {
       const client = connect(command);
+      const jobId = await jobNamed(client, name);
       await deleteAll(ids, (id) => client.hooksIn.delete(jobId, id), command, context);
     });
   examples(deleting, ['troupe hooks in delete job_01… hin_01…']);
