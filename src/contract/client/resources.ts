@@ -8,7 +8,7 @@ import type {
   NewWorkspace,
   NewWorkspaceLimits,
 } from '../wire/identity.ts';
-import type { JobChange, NewJob, Schedule } from '../wire/job.ts';
+import type { JobChange, NewJob, Occurrence, Schedule } from '../wire/job.ts';
 import type { EnvironmentFilters, JobFilters } from '../wire/lists.ts';
 import {
   type Connection,
@@ -18,13 +18,14 @@ import {
   type WaitOptions,
   type WriteOptions,
 } from './connection.ts';
-import { callOf, operation, pagesOf, taggedCallOf } from './operation.ts';
+import { bytesCallOf, callOf, operation, pagesOf, taggedCallOf } from './operation.ts';
 import type { OrderedPageOptions, PageOptions } from './paging.ts';
 
 /** Returns the resources that programs need to work in a workspace. */
 export function resourcesOfPrograms(connection: Connection) {
   const occurrences = pagesOf(connection, 'listOccurrences');
   const deliveries = pagesOf(connection, 'listDeliveries');
+  const asset = bytesCallOf(connection, 'getRunAsset');
   return {
     /** Execution environments. Each holds at most one active notebook session. */
     executionEnvironments: {
@@ -67,6 +68,14 @@ export function resourcesOfPrograms(connection: Connection) {
       occurrences: occurrences.list,
       /** Yields the whole history of a job. */
       eachOccurrence: occurrences.each,
+      /** Resolves with the page that was kept of an occurrence; with undefined when there is none. */
+      report: async (
+        { runId, report }: Pick<Occurrence, 'runId' | 'report'>,
+        options: RequestOptions = {},
+      ) => {
+        const assetId = report?.url?.split('/').at(-1);
+        return runId === null || assetId === undefined ? undefined : asset(runId, assetId, options);
+      },
     },
     /** Hooks at which other programs fire a job. */
     hooksIn: {

@@ -79,6 +79,38 @@ test('a run is kept as a page if the dialog says so, and the history has the pag
   await page.close();
 });
 
+test('the file of a kept page has the date in the time zone of the job', { skip }, async () => {
+  // At any time, one of these two zones has another date than UTC.
+  const utc = new Date().toISOString().slice(0, 10);
+  const dateIn = (timeZone: string) => new Date().toLocaleDateString('sv-SE', { timeZone });
+  const timeZone = ['Pacific/Kiritimati', 'Pacific/Pago_Pago'].find((zone) => dateIn(zone) !== utc) ?? '';
+  const job = await jobOf({ name: 'Dated', timeZone, outputs: ['html'] });
+  await jobs.run(job.id);
+  const { page } = await openJobs(job.id);
+  const [download] = await Promise.all([page.waitForEvent('download'), press(page, 'Download its page')]);
+  const [{ dueAt = '' } = {}] = (await jobs.occurrences(job.id)).items;
+  const date = new Date(dueAt).toLocaleDateString('sv-SE', { timeZone });
+  assert.equal(download.suggestedFilename(), `Dated ${date}.html`);
+  await page.close();
+});
+
+test('the history says what has started an occurrence, and the page how often in a row it failed', {
+  skip,
+}, async () => {
+  const job = await jobOf({ name: 'Started' }, { code: '1 / 0' });
+  const hook = await server.client.hooksIn.create(job.id);
+  const headers = { authorization: `Bearer ${hook.secret}` };
+  const answer = await fetch(new URL(hook.url, server.baseUrl), { method: 'POST', headers });
+  assert.equal(answer.status, 202);
+  const { page } = await openJobs(job.id);
+  await page.getByText('The last run failed.', { exact: true }).waitFor();
+  await page.getByText('Started by another program, at a hook').waitFor();
+  await press(page, 'Run now');
+  await page.getByText('The last 2 runs in a row failed.', { exact: true }).waitFor();
+  await page.getByText(`Started by ${user.id}`).waitFor();
+  await page.close();
+});
+
 test('each choice of the dialog makes its schedule, and the dialog shows the times of the chosen zone', {
   skip,
 }, async () => {
@@ -160,6 +192,7 @@ test('typing asks for the next times once after a pause, and a late answer for a
   });
   await page.evaluate(HOLD_FIRST_ANSWER);
   await field.fill('');
+  await nextTimes(dialog).getByText('Enter a cron expression.').waitFor();
   await field.pressSequentially('0 1 1 1 *');
   assert.deepEqual(asked, []);
   await eventually('the page asks', async () => {

@@ -381,15 +381,13 @@ async function writeReport(
       found = occurrence;
       break;
     }
-  const { runId, report } = found ?? {};
-  const assetId = report?.url?.split('/').at(-1);
-  if (found === undefined || runId == null || assetId === undefined)
-    throw new CommandFailure(noReport(jobId, wanted, found), EXIT.failed);
-  const { bytes: page } = await client.runs.asset(runId, assetId);
-  writePlain(output, cwd, page);
+  const page = found && (await client.jobs.report(found));
+  if (page === undefined) throw new CommandFailure(noReport(jobId, wanted, found), EXIT.failed);
+  const { bytes } = page;
+  writePlain(output, cwd, bytes);
   if (wantsJson(command))
-    printJson(terminal, { occurrence: found, path: resolve(cwd, output), bytes: page.length });
-  else terminal.err(`${output}: ${page.length} bytes\n`);
+    printJson(terminal, { occurrence: found, path: resolve(cwd, output), bytes: bytes.length });
+  else terminal.err(`${output}: ${bytes.length} bytes\n`);
 }
 
 function noReport(jobId: string, wanted: string | undefined, found: Occurrence | undefined): string {

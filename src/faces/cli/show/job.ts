@@ -8,7 +8,7 @@ import { factLines } from './notebook.ts';
 
 export const OCCURRENCE_COLUMNS: readonly ListColumn<Occurrence>[] = [
   { title: 'due', of: dueText },
-  { title: 'by', of: ({ firedBy }) => firedBy ?? 'schedule' },
+  { title: 'by', of: ({ trigger, firedBy, hookInId }) => firedBy ?? hookInId ?? trigger },
   { title: 'status', of: ({ status }) => status },
   { title: 'attempts', of: ({ attempts }) => String(attempts) },
   { title: 'took', of: tookText },

@@ -18,9 +18,15 @@ import { EVERY_MS, usePage } from './job-pages.tsx';
 import { badgeOf, nameOf } from './job-words.ts';
 import { scheduleText } from './schedule-choice.ts';
 import { Instants } from './schedule-fields.tsx';
-import { zonedText } from './zoned-time.ts';
+import { localTimeOf, zonedText } from './zoned-time.ts';
 
 const PAGE_OCCURRENCES = 50;
+/** What has started an occurrence. The name of the person follows. */
+const TRIGGERS: Readonly<Record<Occurrence['trigger'], string>> = {
+  schedule: 'By its schedule',
+  person: 'Started by ',
+  hook: 'Started by another program, at a hook',
+};
 
 interface JobPageProps {
   readonly viewer: Viewer;
@@ -80,7 +86,11 @@ export function JobPage({ viewer, jobId }: JobPageProps) {
         )}
       </p>
       {timeoutS !== null && <p>A run that takes longer than {duration(timeoutS * 1000)} is stopped.</p>}
-      {failures > 0 && <p class="bad">The last {counted(failures, 'occurrence')} in a row failed.</p>}
+      {failures > 0 && (
+        <p class="bad">
+          {failures === 1 ? 'The last run failed.' : `The last ${failures} runs in a row failed.`}
+        </p>
+      )}
       {job.paused && (
         <div class="paused">
           <PauseReason job={job} />
@@ -174,7 +184,7 @@ function OccurrenceRow({ client, occurrence, job, workspaceId }: OccurrenceRowPr
         <Badge {...badgeOf(status)} />
       </div>
       <p class="faint">
-        {trigger === 'person' ? 'Started by ' : 'By its schedule'}
+        {TRIGGERS[trigger]}
         {trigger === 'person' && <bdi>{firedBy ?? 'a person'}</bdi>}
         {startedAt !== null && (
           <>
@@ -194,7 +204,7 @@ function OccurrenceRow({ client, occurrence, job, workspaceId }: OccurrenceRowPr
           </>
         )}
       </p>
-      <Report client={client} occurrence={occurrence} name={nameOf(job)} />
+      <Report client={client} occurrence={occurrence} job={job} />
       {reason !== null && (
         <p class={status === 'failed' ? 'bad' : 'faint'}>
           <bdi>{reason.message}</bdi>
@@ -207,12 +217,13 @@ function OccurrenceRow({ client, occurrence, job, workspaceId }: OccurrenceRowPr
 interface ReportProps {
   readonly client: Client;
   readonly occurrence: Occurrence;
-  /** The name of the job, for the name of the file. */
-  readonly name: string;
+  /** Its name and the local date of the occurrence are the name of the file. */
+  readonly job: Job;
 }
 
 /** The page that was kept of a run, as a download, or the reason why there is none. */
-function Report({ client, occurrence: { report, runId, dueAt }, name }: ReportProps) {
+function Report({ client, occurrence, job }: ReportProps) {
+  const { report, runId, dueAt } = occurrence;
   const error = useSignal<unknown>(undefined);
   if (report === undefined || runId === null) return null;
   if (report.reason !== null)
@@ -224,12 +235,13 @@ function Report({ client, occurrence: { report, runId, dueAt }, name }: ReportPr
   const download = async () => {
     error.value = undefined;
     try {
-      const assetId = report.url?.split('/').at(-1) ?? '';
-      const { bytes, contentType } = await client.runs.asset(runId, assetId);
+      const page = await client.jobs.report(occurrence);
+      if (page === undefined) return;
+      const { bytes, contentType } = page;
       const url = URL.createObjectURL(new Blob([bytes.slice()], { type: contentType }));
       const link = document.createElement('a');
       link.href = url;
-      link.download = `${name} ${dueAt.slice(0, 10)}.html`;
+      link.download = `${nameOf(job)} ${localTimeOf(Date.parse(dueAt), job.timeZone).slice(0, 10)}.html`;
       link.click();
       URL.revokeObjectURL(url);
     } catch (reason) {

@@ -11,6 +11,16 @@ import { timeZones, zonedText } from './zoned-time.ts';
 const ASK_AFTER_MS = 300;
 const SHOWN_INSTANTS = 5;
 
+/** What to do while a field of a kind of schedule is empty. */
+const MISSING: Readonly<Record<ScheduleChoice['kind'], string>> = {
+  daily: 'Enter a time of day.',
+  weekdays: 'Enter a time of day.',
+  weekly: 'Enter a time of day.',
+  interval: 'Enter a number of at least 1.',
+  once: 'Enter a date and a time.',
+  cron: 'Enter a cron expression.',
+};
+
 interface ScheduleFieldsProps {
   readonly client: Client;
   readonly choice: Signal<ScheduleChoice>;
@@ -172,9 +182,7 @@ export function ScheduleFields({ client, choice, timeZone, createdAt }: Schedule
       )}
       <div class="next" role="status" aria-label="The next times">
         {schedule === undefined ? (
-          <p class="faint">
-            {kind === 'weekly' && days.length === 0 ? 'Choose a day.' : 'Something is missing.'}
-          </p>
+          <p class="faint">{kind === 'weekly' && days.length === 0 ? 'Choose a day.' : MISSING[kind]}</p>
         ) : (
           next !== undefined && <Instants next={next} timeZone={timeZone.value} />
         )}
