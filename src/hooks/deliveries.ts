@@ -42,14 +42,14 @@ const ATTEMPTS_IN_ORDER = 4;
 const MAX_AGE_MS = 24 * 3_600_000;
 
 export class Deliveries implements Disposable {
-  readonly #context: Pick<PlaneContext, 'store' | 'cluster' | 'log'>;
+  readonly #context: Pick<PlaneContext, 'store' | 'cluster' | 'log' | 'metrics'>;
   readonly #states: HookStates;
   readonly #parts: DeliveryParts;
   readonly #places = new FairSemaphore(PLACES);
   readonly #closing = new AbortController();
 
   constructor(
-    context: Pick<PlaneContext, 'store' | 'cluster' | 'log'>,
+    context: Pick<PlaneContext, 'store' | 'cluster' | 'log' | 'metrics'>,
     states: HookStates,
     parts: DeliveryParts,
   ) {
@@ -182,28 +182,30 @@ export class Deliveries implements Disposable {
   }
 
   #end(hook: HookAddress, { id, attempts }: Delivery, { status, response, failure }: Sent): void {
-    const { store } = this.#context;
+    const { store, metrics } = this.#context;
+    if (failure !== null) metrics.hookFailures.of(failure.code).add();
     const delivery = this.#states.delivery(hook.workspaceId, hook.id, id);
     // A hook that was deleted loses its deliveries in later steps, so its last one may still be there.
     if (delivery === undefined || this.#states.find(hook.workspaceId, hook.id) === undefined) return;
     const nowMs = Date.now();
     const seen = { ...delivery, responseStatus: status, response, reason: failure };
-    const put = (change: Partial<Delivery>) =>
-      store.write((tx) => this.#states.put(tx, hook.workspaceId, { ...seen, ...change }));
-    const over = { finishedAt: timestamp(nowMs), nextAttemptAt: null };
+    const over = { ...seen, finishedAt: timestamp(nowMs), nextAttemptAt: null };
+    const end = (status: 'delivered' | 'dead') =>
+      store.write((tx) => this.#states.end(tx, hook.workspaceId, { ...over, status }));
     const retryAtMs = nowMs + pauseAfter(attempts);
     if (failure === null) {
-      put({ status: 'delivered', ...over });
+      end('delivered');
       this.#conclude(hook, 'delivered', '');
     } else if (failure.code === 'gone') {
-      put({ status: 'dead', ...over });
+      end('dead');
       this.#states.tell(hook, { type: 'pause', reason: failure });
       this.#conclude(hook, 'dead', failure.message);
     } else if (retryAtMs > Date.parse(delivery.queuedAt) + MAX_AGE_MS) {
-      put({ status: 'dead', ...over });
+      end('dead');
       this.#conclude(hook, 'dead', failure.message);
     } else {
-      put({ nextAttemptAt: timestamp(retryAtMs) });
+      const again = { ...seen, nextAttemptAt: timestamp(retryAtMs) };
+      store.write((tx) => this.#states.put(tx, hook.workspaceId, again));
       if (attempts < ATTEMPTS_IN_ORDER) this.#states.tell(hook, { type: 'failed', retryAtMs });
       else {
         store.write((tx) => tx.mark(hookQueue, hook.workspaceId, hook.id, queuePlaceOf(retryAtMs, id)));
@@ -227,7 +229,10 @@ export class Deliveries implements Disposable {
   }
 }
 
-const BROKEN = { code: 'internal', message: 'The delivery failed because of a fault of the server.' };
+const BROKEN = {
+  code: 'internal',
+  message: 'The delivery failed because of a fault of the server.',
+} as const;
 
 /** Returns the secrets that sign at `nowMs`, newest first. */
 export function validSecrets({ secrets }: HookRecord, nowMs: number): HookRecord['secrets'] {

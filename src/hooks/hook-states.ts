@@ -3,13 +3,14 @@
  * all of it. All writes of one turn are one commit.
  */
 
-import { type HookEvent, hookAttentionMs, hookMachine } from '#machines/hook.ts';
+import { type HookContext, type HookEvent, hookAttentionMs, hookMachine } from '#machines/hook.ts';
 import { notFound } from '#src/base/errors/errors.ts';
 import { type DeliveryId, type HookId, timeOfText, type WorkspaceId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { Delivery, HookEventType, HookFilter } from '#src/contract/wire/hook.ts';
 import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
+import { ConditionTally } from '#src/runtime/homes/condition-tally.ts';
 import type { MovedPlace } from '#src/runtime/homes/place-clock.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
@@ -18,9 +19,12 @@ import { slotText, timedPlaceOf } from '#storage/lists/timed-places.ts';
 import {
   deliveryAt,
   deliveryRecords,
+  HOOK_CONDITIONS,
   type HookBook,
+  type HookCondition,
   type HookRecord,
   hookBooks,
+  hookConditions,
   hookPlaces,
   hookQueue,
   hookRecords,
@@ -28,6 +32,7 @@ import {
   wantedEvents,
 } from '#storage/records/hooks.ts';
 import type { Transaction } from '#storage/transaction.ts';
+import { FAILURE_CODES } from './sender.ts';
 
 /** The members of a hook that its owner sets. */
 export interface Definition {
@@ -67,11 +72,26 @@ const OUTBOX_FULL = {
 
 export class HookStates {
   readonly actors: ActorKind<typeof hookMachine>;
-  readonly #context: Pick<PlaneContext, 'store'>;
+  /** The paused hooks of this worker. */
+  readonly tally: ConditionTally<HookCondition>;
+  readonly #context: Pick<PlaneContext, 'store' | 'metrics'>;
   #onPlace: (moved: MovedPlace) => void = () => undefined;
 
-  constructor(context: Pick<PlaneContext, 'store' | 'runtime'>) {
+  constructor(context: Pick<PlaneContext, 'store' | 'runtime' | 'metrics' | 'cluster'>) {
     this.#context = context;
+    const { store, cluster, metrics } = context;
+    this.tally = new ConditionTally({
+      store,
+      cluster,
+      index: hookConditions,
+      conditions: HOOK_CONDITIONS,
+      factsOf: (workspaceId, hookId) =>
+        store.has(hookRecords, workspaceId, hookId)
+          ? { home: { workspaceId }, condition: this.bookOf(workspaceId, hookId).condition }
+          : undefined,
+    });
+    // The first death must change a series that is there, or Prometheus does not see an increase.
+    for (const code of [...FAILURE_CODES, OUTBOX_FULL.code]) metrics.hookDeliveries.of('dead', code);
     this.actors = context.runtime.define({
       kind: 'hook',
       machine: hookMachine,
@@ -123,7 +143,7 @@ export class HookStates {
     return true;
   }
 
-  /** Puts the hook into the index by time, at the place that follows from its state. */
+  /** Puts the hook into the indexes by time and by condition, where its state belongs. */
   place(tx: Transaction, { workspaceId, id }: ActorId): void {
     const context = this.actors.peek({ workspaceId, id })?.snapshot.context;
     if (context === undefined) return;
@@ -131,10 +151,14 @@ export class HookStates {
     const book = tx.get(hookBooks, workspaceId, id) ?? NEW_BOOK;
     const place = ms === null ? null : timedPlaceOf(ms, workspaceId, id);
     const slot = slotOf(workspaceId);
+    const condition = conditionOf(context);
+    if (place === book.place && condition === book.condition) return;
+    const { condition: _, ...rest } = book;
+    tx.put(hookBooks, { ...rest, place, ...(condition && { condition }) }, workspaceId, id);
+    if (condition !== book.condition) this.tally.move(tx, { workspaceId, id }, { workspaceId }, condition);
     if (place === book.place) return;
     if (book.place !== null) tx.remove(hookPlaces, SYSTEM, slotText(slot), book.place);
     if (place !== null) tx.mark(hookPlaces, SYSTEM, slotText(slot), place);
-    tx.put(hookBooks, { ...book, place }, workspaceId, id);
     this.#onPlace({ slot, ms, left: book.place });
   }
 
@@ -202,7 +226,7 @@ export class HookStates {
         nextAttemptAt: null,
         finishedAt: timestamp(),
       } as const;
-      this.put(tx, workspaceId, { ...delivery, ...end });
+      this.end(tx, workspaceId, { ...delivery, ...end });
       given++;
     }
     return given;
@@ -238,6 +262,16 @@ export class HookStates {
     return bytes && deliveryIn(bytes);
   }
 
+  /** Stores a delivery that is over, and counts it for the metrics. */
+  end(tx: Transaction, workspaceId: string, delivery: Delivery): void {
+    const { hookDeliveries, hookDelay } = this.#context.metrics;
+    const { status, reason, queuedAt } = delivery;
+    hookDeliveries.of(status, reason?.code ?? '').add();
+    // The clock may have been set back since the event.
+    if (status === 'delivered') hookDelay.of().observe(Math.max(0, Date.now() - Date.parse(queuedAt)) / 1000);
+    this.put(tx, workspaceId, delivery);
+  }
+
   put(tx: Transaction, workspaceId: string, delivery: Delivery): void {
     const bytes = Buffer.from(JSON.stringify(delivery));
     tx.put(deliveryRecords, bytes, workspaceId, delivery.hookId, delivery.id);
@@ -252,10 +286,17 @@ export class HookStates {
       tx.remove(hookPlaces, SYSTEM, slotText(slot), book.place);
       this.#onPlace({ slot, ms: null, left: book.place });
     }
+    this.tally.move(tx, hook, { workspaceId }, undefined);
     tx.remove(hookBooks, workspaceId, id);
     tx.remove(hookRecords, workspaceId, id);
     this.actors.erase(tx, hook);
   }
+}
+
+/** Returns the condition of a hook; undefined for a hook that sends. */
+function conditionOf({ isPaused, reason }: HookContext): HookCondition | undefined {
+  if (!isPaused) return undefined;
+  return reason === null ? 'paused' : 'paused_by_itself';
 }
 
 /** Returns the members that the owner of a hook has set. */

@@ -87,6 +87,7 @@ export class Hooks {
       };
       tx.put(hookRecords, record, workspaceId, id);
       tx.put(hookCounts, count + 1, workspaceId);
+      this.#states.place(tx, { workspaceId, id });
     });
     this.#states.noteWanted(workspaceId);
     return { ...this.read(workspaceId, id), secret };

@@ -31,7 +31,7 @@ export interface Sent {
   /** The beginning of the answer; null when there was none. */
   readonly response: string | null;
   /** Null when the receiver has taken the message. */
-  readonly failure: { readonly code: string; readonly message: string } | null;
+  readonly failure: { readonly code: FailureCode; readonly message: string } | null;
 }
 
 /** How long one request may take in all, in milliseconds. */
@@ -44,7 +44,7 @@ const MAX_INTERIM = 20;
 /** The status with which a receiver wants to speak another protocol. Such an answer has no body. */
 const SWITCHING = 101;
 
-const FAILURES: Partial<Readonly<Record<FailureCategory, string>>> = {
+const FAILURES = {
   name_not_found: 'The host name of the URL was not found.',
   refused: 'The receiver refused the connection.',
   unreachable: 'The receiver could not be reached, or ended the connection without an answer.',
@@ -52,7 +52,13 @@ const FAILURES: Partial<Readonly<Record<FailureCategory, string>>> = {
     'This server is not allowed to connect to the address of the URL. An operator can allow it with TROUPE_EGRESS_ALLOW.',
   tls: 'A secure connection could not be made: the receiver has no TLS, or a certificate that cannot be trusted.',
   timeout: `The receiver did not answer within ${MAX_REQUEST_MS / 1000} seconds.`,
-};
+} as const satisfies Partial<Readonly<Record<FailureCategory, string>>>;
+/** Why an attempt has failed: all values of a label of the metrics. */
+export const FAILURE_CODES = [
+  ...(Object.keys(FAILURES) as (keyof typeof FAILURES)[]),
+  ...(['unreadable', 'redirect', 'gone', 'http_status', 'internal'] as const),
+];
+export type FailureCode = (typeof FAILURE_CODES)[number];
 const UNREADABLE = 'The answer of the receiver could not be read as HTTP.';
 
 /** Sends a message. Resolves with what has become of it; rejects only when `signal` aborts. */
@@ -63,12 +69,11 @@ export async function send(egress: Egress, message: Message, signal: AbortSignal
   } catch (error) {
     signal.throwIfAborted();
     const category = deadline.aborted ? 'timeout' : categoryOf(error);
-    const text = category && FAILURES[category];
-    return {
-      status: null,
-      response: null,
-      failure: { code: text === undefined ? 'unreadable' : category!, message: text ?? UNREADABLE },
-    };
+    const failure =
+      category !== undefined && category in FAILURES
+        ? { code: category as keyof typeof FAILURES, message: FAILURES[category as keyof typeof FAILURES] }
+        : ({ code: 'unreadable', message: UNREADABLE } as const);
+    return { status: null, response: null, failure };
   }
 }
 

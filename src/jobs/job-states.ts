@@ -10,6 +10,7 @@ import { timestamp } from '#src/base/time/clock.ts';
 import type { NewJob, Occurrence } from '#src/contract/wire/job.ts';
 import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
+import { ConditionTally } from '#src/runtime/homes/condition-tally.ts';
 import type { MovedPlace } from '#src/runtime/homes/place-clock.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
@@ -17,6 +18,7 @@ import { SYSTEM } from '#storage/keys.ts';
 import { newIdAfter } from '#storage/lists/listed-ids.ts';
 import { slotText, timedPlaceOf } from '#storage/lists/timed-places.ts';
 import {
+  JOB_CONDITIONS,
   type JobBook,
   type JobCondition,
   type JobRecord,
@@ -24,11 +26,9 @@ import {
   jobConditions,
   jobPlaces,
   jobRecords,
-  jobText,
   occurrenceRecords,
 } from '#storage/records/jobs.ts';
 import type { Transaction } from '#storage/transaction.ts';
-import { JobTally } from './job-tally.ts';
 import type { Timetable } from './schedule.ts';
 
 /** The members of a job that its owner sets. */
@@ -59,11 +59,13 @@ export const OVERLAP: JobReason = {
 const PAUSED: JobReason = { code: 'paused', message: 'The job was paused before this occurrence began.' };
 
 const NEW_BOOK: JobBook = { place: null, occurrences: 0 };
+/** How an occurrence that has begun can end. */
+const ENDS = ['completed', 'failed', 'cancelled'] as const;
 
 export class JobStates {
   readonly actors: ActorKind<typeof jobMachine>;
   /** The jobs of this worker that are failing or paused. */
-  readonly tally: JobTally;
+  readonly tally: ConditionTally<JobCondition>;
   readonly #context: Pick<PlaneContext, 'store' | 'metrics'>;
   readonly #occurrenceListeners: OccurrenceListener[] = [];
   readonly #pauseListeners: PauseListener[] = [];
@@ -71,7 +73,20 @@ export class JobStates {
 
   constructor(context: Pick<PlaneContext, 'store' | 'runtime' | 'metrics' | 'cluster'>) {
     this.#context = context;
-    this.tally = new JobTally(context);
+    const { store, cluster } = context;
+    this.tally = new ConditionTally({
+      store,
+      cluster,
+      index: jobConditions,
+      conditions: JOB_CONDITIONS,
+      factsOf(workspaceId, jobId) {
+        const id = store.get(jobRecords, workspaceId, jobId)?.homeId;
+        const condition = store.get(jobBooks, workspaceId, jobId)?.condition;
+        return id === undefined ? undefined : { home: { workspaceId, id }, condition };
+      },
+    });
+    // The first failure must change a series that is there, or Prometheus does not see an increase.
+    for (const status of ENDS) context.metrics.jobEnds.of(status);
     this.actors = context.runtime.define({
       kind: 'job',
       machine: jobMachine,
@@ -163,12 +178,8 @@ export class JobStates {
     const slot = slotOf(workspaceId, context.homeId);
     const { condition: _, ...rest } = book;
     tx.put(jobBooks, { ...rest, place, ...(condition && { condition }) }, workspaceId, id);
-    if (condition !== book.condition) {
-      const entry = [SYSTEM, slotText(slot), jobText(workspaceId, id)] as const;
-      if (condition === undefined) tx.remove(jobConditions, ...entry);
-      else tx.mark(jobConditions, ...entry);
-      this.tally.note({ workspaceId, id }, context.homeId, condition);
-    }
+    if (condition !== book.condition)
+      this.tally.move(tx, { workspaceId, id }, { workspaceId, id: context.homeId }, condition);
     if (place === book.place) return;
     if (book.place !== null) tx.remove(jobPlaces, SYSTEM, slotText(slot), book.place);
     if (place !== null) tx.mark(jobPlaces, SYSTEM, slotText(slot), place);
@@ -280,9 +291,7 @@ export class JobStates {
       tx.remove(jobPlaces, SYSTEM, slotText(slot), book.place);
       this.#onPlace({ slot, ms: null, left: book.place });
     }
-    if (book?.condition !== undefined)
-      tx.remove(jobConditions, SYSTEM, slotText(slot), jobText(workspaceId, id));
-    this.tally.note(job, homeId, undefined);
+    this.tally.move(tx, job, { workspaceId, id: homeId }, undefined);
     tx.remove(jobBooks, workspaceId, id);
     tx.remove(jobRecords, workspaceId, id);
     this.actors.erase(tx, job);

@@ -49,8 +49,18 @@ export interface HookBook {
   readonly pending: number;
   /** How many deliveries are stored, those that wait included. */
   readonly stored: number;
+  /** Absent while the hook is not paused. */
+  readonly condition?: HookCondition;
 }
+
+/** Whether a person has paused a hook, or the hook itself. */
+export const HOOK_CONDITIONS = ['paused', 'paused_by_itself'] as const;
+export type HookCondition = (typeof HOOK_CONDITIONS)[number];
+
 export const hookBooks = defineRecord<HookBook>('hook-book', 1);
+
+/** Index of the paused hooks, in each slot of homes (`condition-tally.ts`). So a worker that starts counts them without reading the others. */
+export const hookConditions = defineMark('hook-condition');
 
 /** A delivery as JSON, in the form in which it is served, with its body. Key: workspace id, hook id, delivery id. */
 export const deliveryRecords = defineRecord<Uint8Array>('hook-delivery', 1);

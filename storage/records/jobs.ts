@@ -33,7 +33,8 @@ export interface JobBook {
 }
 
 /** A job is failing from a failed occurrence until one succeeds, or until it is paused by a person or by itself. */
-export type JobCondition = 'failing' | 'paused' | 'paused_by_itself';
+export const JOB_CONDITIONS = ['failing', 'paused', 'paused_by_itself'] as const;
+export type JobCondition = (typeof JOB_CONDITIONS)[number];
 
 export const jobBooks = defineRecord<JobBook>('job-book', 1);
 
@@ -41,8 +42,8 @@ export const jobBooks = defineRecord<JobBook>('job-book', 1);
 export const jobPlaces = defineMark('job-place');
 
 /**
- * Index of the jobs that have a condition, in each slot of homes. So a worker that starts counts them without reading the others.
- * Key: `SYSTEM`, slot (`slotText`), the workspace's id and the job's id in one text.
+ * Index of the jobs that have a condition, in each slot of homes (`condition-tally.ts`). So a worker that starts counts them without
+ * reading the others.
  */
 export const jobConditions = defineMark('job-condition');
 
@@ -62,16 +63,3 @@ export interface JobAttemptRecord {
   readonly environmentId: string | null;
 }
 export const jobAttempts = defineRecord<JobAttemptRecord>('job-attempt', 1);
-
-const SEPARATOR = ' ';
-
-/** Returns the text of a job in `jobConditions`. */
-export function jobText(workspaceId: string, jobId: string): string {
-  return [workspaceId, jobId].join(SEPARATOR);
-}
-
-/** Returns the workspace and the job of a text of `jobText`. */
-export function jobIn(text: string): { readonly workspaceId: string; readonly jobId: string } {
-  const [workspaceId = '', jobId = ''] = text.split(SEPARATOR);
-  return { workspaceId, jobId };
-}

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { type DeliveryId, type HookId, newId, type WorkspaceId } from '#src/base/ids.ts';
+import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import { Deliveries } from '#src/hooks/deliveries.ts';
 import { HookStates } from '#src/hooks/hook-states.ts';
@@ -47,14 +48,15 @@ test('a request is signed with the secrets that the hook has when it leaves', as
 async function hookWithDelivery(t: TestContext) {
   const { store } = await temporaryStore(t);
   const { log, lines } = rememberingLog();
-  const states = new HookStates({ store, runtime: new ActorRuntime(store, log) });
+  const metrics = new ServerMetrics();
+  const states = new HookStates({ store, runtime: new ActorRuntime(store, log), metrics, cluster: ALONE });
   const id = newId<HookId>('hook');
   const hook = { workspaceId: WORKSPACE, id };
   const secrets = new Map([['first', newHookSecret()]]);
   const answer = deferred<Sent>();
   let sent = 0;
   const opened: string[] = [];
-  const deliveries = new Deliveries({ store, cluster: ALONE, log }, states, {
+  const deliveries = new Deliveries({ store, cluster: ALONE, log, metrics }, states, {
     send() {
       sent++;
       return answer.promise;

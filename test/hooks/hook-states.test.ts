@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { type DeliveryId, type HookId, newId, type WorkspaceId } from '#src/base/ids.ts';
+import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { Delivery } from '#src/contract/wire/hook.ts';
 import { deliveryIn, HookStates } from '#src/hooks/hook-states.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
+import { ALONE } from '#src/runtime/homes/cluster.ts';
 import { deliveryRecords, hookQueue } from '#storage/records/hooks.ts';
 import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 
@@ -13,8 +15,8 @@ const WORKSPACE = 'ws_1' as WorkspaceId;
 const MAX_PENDING = 500;
 const MAX_STORED = 1000;
 
-test('of more than 500 deliveries that wait, the one that waits longest dies and says why', async (t) => {
-  const { queue, pending, waiting, stored } = await hookOf(t);
+test('of more than 500 deliveries that wait, the one that waits longest dies, says why and is counted', async (t) => {
+  const { queue, pending, waiting, stored, metrics } = await hookOf(t);
   const first = await queue(MAX_PENDING);
   assert.deepEqual([pending(), waiting(), stored().length], [MAX_PENDING, MAX_PENDING, MAX_PENDING]);
   await queue(1);
@@ -24,6 +26,7 @@ test('of more than 500 deliveries that wait, the one that waits longest dies and
     dead.map(({ id, reason, nextAttemptAt }) => [id, reason?.code, nextAttemptAt]),
     [[first[0], 'outbox_full', null]],
   );
+  assert.equal(metrics.hookDeliveries.of('dead', 'outbox_full').value, 1);
 });
 
 test('a hook keeps its last 1,000 deliveries, and removes none that waits', async (t) => {
@@ -55,7 +58,9 @@ test('deliveries that are queued in one turn are beyond the bounds only until th
 
 async function hookOf(t: TestContext) {
   const { store } = await temporaryStore(t);
-  const states = new HookStates({ store, runtime: new ActorRuntime(store, rememberingLog().log) });
+  const metrics = new ServerMetrics();
+  const runtime = new ActorRuntime(store, rememberingLog().log);
+  const states = new HookStates({ store, runtime, metrics, cluster: ALONE });
   const hook = { workspaceId: WORKSPACE, id: newId<HookId>('hook') };
   states.actors.spawn(hook, { workspaceId: WORKSPACE, hookId: hook.id, isPaused: false });
   await store.durable();
@@ -71,6 +76,7 @@ async function hookOf(t: TestContext) {
     return ids;
   };
   return {
+    metrics,
     queueAtOnce,
     /** Queues deliveries, a few in each turn. */
     async queue(count: number) {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
 import { type HookId, newId, type RunId, type WorkspaceId } from '#src/base/ids.ts';
+import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import { HookStates } from '#src/hooks/hook-states.ts';
 import { Outbox } from '#src/hooks/outbox.ts';
@@ -33,7 +34,12 @@ test('a hook does not get an event that had happened before its creation', async
 
 async function outboxOf(t: TestContext) {
   const { store } = await temporaryStore(t);
-  const states = new HookStates({ store, runtime: new ActorRuntime(store, rememberingLog().log) });
+  const states = new HookStates({
+    store,
+    runtime: new ActorRuntime(store, rememberingLog().log),
+    metrics: new ServerMetrics(),
+    cluster: ALONE,
+  });
   let tellEnd: (actor: object, end: object) => void = () => undefined;
   const runs = {
     onEnded(listener: typeof tellEnd) {

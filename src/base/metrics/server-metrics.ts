@@ -68,6 +68,25 @@ export class ServerMetrics {
     { name: 'troupe_job_ends', help: 'Occurrences of jobs that had begun and are over, by status.' },
     'status',
   );
+  readonly hookDeliveries = this.registry.counters(
+    {
+      name: 'troupe_hook_deliveries',
+      help: 'Deliveries of hooks that are over, by status, and by the code of the reason if they died.',
+    },
+    'status',
+    'reason',
+  );
+  readonly hookFailures = this.registry.counters(
+    { name: 'troupe_hook_failures', help: 'Attempts of deliveries that failed, by the code of the reason.' },
+    'reason',
+  );
+  readonly hookDelay = this.registry.histograms(
+    {
+      name: 'troupe_hook_delay_seconds',
+      help: 'Time from an event, or from its replay, until its delivery has arrived.',
+    },
+    LATENESS_S,
+  );
   readonly kernelStarts = this.registry.counters(
     { name: 'troupe_kernel_starts', help: 'Attempts to start a kernel, by outcome.' },
     'outcome',

@@ -25,16 +25,12 @@ export interface StorageCondition {
   readonly backup: BackupStatus | undefined;
 }
 
-/** The figures of the jobs whose home is this process, for metrics. */
-export interface JobsCondition {
-  /** How long the earliest overdue instant has waited, in seconds; 0 when none is overdue. */
+/** The figures of the jobs or the hooks whose home is this process, for metrics. */
+export interface TimedWork {
+  /** How long the earliest overdue one has waited, in seconds; 0 when none is overdue. */
   readonly overdueS: number;
-  /** How many jobs have failed last time. */
-  readonly failing: number;
-  /** How many jobs a person has paused. */
-  readonly paused: number;
-  /** How many jobs have paused themselves. */
-  readonly paused_by_itself: number;
+  /** How many have each condition. */
+  readonly counts: ReadonlyMap<string, number>;
 }
 
 export interface ObservedServer {
@@ -44,7 +40,8 @@ export interface ObservedServer {
   readonly load: () => { readonly streams: number; readonly requests: number };
   readonly warnings: () => readonly OperatorWarning[];
   readonly condition: () => StorageCondition;
-  readonly jobs: () => JobsCondition;
+  readonly jobs: () => TimedWork;
+  readonly hooks: () => TimedWork;
   readonly isReady: () => boolean;
   /** The kernel nodes, in the one process that reports them; with `enabled` false in all others. */
   readonly nodes: () => NodeList;
@@ -53,7 +50,7 @@ export interface ObservedServer {
 /** Adds the gauges, and begins to time commits. The kernels are sampled before the metrics are read. Disposing of the result stops the sampling. */
 export function observeServer(
   { metrics, runtime, store }: PlaneContext,
-  { host, storePath, load, warnings, condition, jobs, isReady, nodes }: ObservedServer,
+  { host, storePath, load, warnings, condition, jobs, hooks, isReady, nodes }: ObservedServer,
   kernels: KernelSampler,
 ): Disposable {
   const { registry } = metrics;
@@ -140,10 +137,20 @@ export function observeServer(
       help: 'Jobs that failed last time, that a person has paused, and that have paused themselves.',
     },
     ['condition'],
-    () => {
-      const { overdueS: _, ...counts } = jobs();
-      return Object.entries(counts).map(([condition, count]) => [[condition], count]);
+    () => [...jobs().counts].map(([name, count]) => [[name], count]),
+  );
+  registry.observedGauge(
+    {
+      name: 'troupe_hooks_overdue_seconds',
+      help: 'How long the earliest event or delivery of a hook has waited after it was due; 0 when none waits.',
     },
+    [],
+    () => one(hooks().overdueS),
+  );
+  registry.observedGauge(
+    { name: 'troupe_hooks', help: 'Hooks that a person has paused, and that have paused themselves.' },
+    ['condition'],
+    () => [...hooks().counts].map(([name, count]) => [[name], count]),
   );
   registry.observedGauge(
     { name: 'troupe_damaged_records', help: 'Damaged records that were read since the start, 1000 at most.' },

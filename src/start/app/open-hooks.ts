@@ -11,6 +11,7 @@ import { Hooks } from '#src/hooks/hooks.ts';
 import { HooksIn } from '#src/hooks/hooks-in.ts';
 import { Outbox } from '#src/hooks/outbox.ts';
 import { send } from '#src/hooks/sender.ts';
+import type { TimedWork } from '#src/operate/operators/server-gauges.ts';
 import { reaches } from '#src/people/auth/permissions.ts';
 import { PlaceClock } from '#src/runtime/homes/place-clock.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
@@ -22,6 +23,10 @@ import type { NotebookPlane } from './open-notebooks.ts';
 export interface HookPlane {
   readonly hooks: Hooks;
   readonly hooksIn: HooksIn;
+  /** Returns the figures of this worker's hooks for the metrics, without reading from the store. */
+  readonly condition: () => TimedWork;
+  /** Frees the memory of a deleted workspace. */
+  readonly forget: (workspaceId: string) => void;
   /** Takes up what dead processes have left, and looks for events and deliveries that are due. Called once everything is open. */
   begin(): void;
 }
@@ -80,11 +85,14 @@ export function openHooks(ground: HookGround, stack: AsyncDisposableStack): Hook
   return {
     hooks: new Hooks(ground, states, outbox, vault),
     hooksIn: new HooksIn(ground, jobs.jobs, vault, config.publicUrl),
+    condition: () => ({ overdueS: clock.overdueMs(Date.now()) / 1000, counts: states.tally.counts() }),
+    forget: (workspaceId) => states.tally.forget(workspaceId),
     begin() {
       if (store.isReadOnly) return;
       const look = () => {
         deliveries.recover();
         clock.look();
+        states.tally.load();
       };
       look();
       cluster.onSlotsTaken(look);

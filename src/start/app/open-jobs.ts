@@ -11,7 +11,7 @@ import { Jobs } from '#src/jobs/jobs.ts';
 import { Reports } from '#src/jobs/reports.ts';
 import { Targets } from '#src/jobs/targets.ts';
 import { notebookStatusOf } from '#src/notebook/sessions/notebook-session-record.ts';
-import type { JobsCondition } from '#src/operate/operators/server-gauges.ts';
+import type { TimedWork } from '#src/operate/operators/server-gauges.ts';
 import { reaches } from '#src/people/auth/permissions.ts';
 import { PlaceClock } from '#src/runtime/homes/place-clock.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
@@ -26,7 +26,7 @@ export interface JobPlane {
   /** Tells others of occurrences that have ended and of jobs that are paused, in the turns of their commits. */
   readonly states: Pick<JobStates, 'onOccurrence' | 'onPaused'>;
   /** Returns the figures of this worker's jobs for the metrics, without reading from the store. */
-  readonly condition: () => JobsCondition;
+  readonly condition: () => TimedWork;
   /** Frees the memory of a deleted workspace. */
   readonly forget: (workspaceId: string) => void;
   /** Yields the slots in which attempts of jobs are in progress. */
@@ -95,7 +95,7 @@ export function openJobs(
   );
   states.onPlace((moved) => clock.note(moved));
   return {
-    condition: () => ({ overdueS: clock.overdueMs(Date.now()) / 1000, ...states.tally.counts() }),
+    condition: () => ({ overdueS: clock.overdueMs(Date.now()) / 1000, counts: states.tally.counts() }),
     forget: (workspaceId) => states.tally.forget(workspaceId),
     jobs: new Jobs(ground, states, firing, targets, (workspaceId) => identity.limits.of(workspaceId, 'jobs')),
     states,

@@ -41,6 +41,7 @@ export function openOperation(planes: Planes, upkeep: Upkeep, stack: AsyncDispos
       warnings,
       condition: storage.condition,
       jobs: planes.jobs.condition,
+      hooks: planes.hooks.condition,
       isReady: () => readiness().ready,
       nodes: () => (cluster.owns(SYSTEM) ? nodesWatch.latest : { ...nodesWatch.latest, enabled: false }),
     },

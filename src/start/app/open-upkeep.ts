@@ -16,6 +16,7 @@ export function openUpkeep(planes: Planes, stack: AsyncDisposableStack) {
       runtime.eraseWorkspace(workspaceId);
       permits.forget(workspaceId);
       planes.jobs.forget(workspaceId);
+      planes.hooks.forget(workspaceId);
     },
     deleted: (workspaceId) => log.info({ workspaceId }, 'a workspace was deleted'),
     unlink(tx, key) {
