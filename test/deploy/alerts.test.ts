@@ -138,7 +138,7 @@ test('Prometheus accepts the rules and the metrics, and alerts when a disk is fu
   assert.deepEqual(firingAlerts(t, ['up 0']), ['TroupeDown']);
 });
 
-test('jobs that fire late, fail or have paused themselves fire an alert each, and jobs that a person has paused none', {
+test('jobs and hooks that are late or have paused themselves fire an alert each, and those that a person has paused none', {
   skip,
 }, async (t) => {
   const server = await startChildServer(t, { TROUPE_WORKERS: '2' });
@@ -150,9 +150,48 @@ test('jobs that fire late, fail or have paused themselves fire an alert each, an
   };
   assert.deepEqual(alertsWith(/^troupe_jobs_overdue_seconds/, 60), []);
   assert.deepEqual(alertsWith(/^troupe_jobs_overdue_seconds/, 61), ['TroupeJobsLate']);
-  assert.deepEqual(alertsWith(/^troupe_jobs\{.*"failing"/, 1), ['TroupeJobsFail']);
   assert.deepEqual(alertsWith(/^troupe_jobs\{.*"paused_by_itself"/, 1), ['TroupeJobsPaused']);
   assert.deepEqual(alertsWith(/^troupe_jobs\{.*"paused"/, 1), []);
+  assert.deepEqual(alertsWith(/^troupe_hooks_overdue_seconds/, 60), []);
+  assert.deepEqual(alertsWith(/^troupe_hooks_overdue_seconds/, 61), ['TroupeHooksLate']);
+  assert.deepEqual(alertsWith(/^troupe_hooks\{.*"paused_by_itself"/, 1), ['TroupeHooksPaused']);
+  assert.deepEqual(alertsWith(/^troupe_hooks\{.*"paused"/, 1), []);
+});
+
+test('a job that has failed fires an alert until it succeeds, and for six hours at most', {
+  skip,
+}, async (t) => {
+  const series = await seriesOf(await startChildServer(t));
+  const failing = /^troupe_jobs\{.*"failing"/;
+  const failures = /^troupe_job_ends_total\{.*"failed"/;
+  for (const one of [failing, failures]) assert.ok(series.some((line) => one.test(line)));
+  const alertsAt = (minutes: number, jobs: Readonly<Record<number, number>>) => {
+    const ends = { 0: 0, 10: 1 };
+    return firingAlerts(t, series, {
+      minutes,
+      of: [
+        [failing, jobs],
+        [failures, ends],
+      ],
+    });
+  };
+  assert.deepEqual(alertsAt(20, { 0: 0, 10: 1 }), [], 'it may succeed at once');
+  assert.deepEqual(alertsAt(90, { 0: 0, 10: 1 }), ['TroupeJobsFail']);
+  assert.deepEqual(alertsAt(90, { 0: 0, 10: 1, 80: 0 }), [], 'it has succeeded');
+  assert.deepEqual(alertsAt(360, { 0: 0, 10: 1 }), ['TroupeJobsFail']);
+  assert.deepEqual(alertsAt(380, { 0: 0, 10: 1 }), [], 'its next instant is far away');
+});
+
+test('a delivery that dies fires an alert for an hour, also the first one of its reason', {
+  skip,
+}, async (t) => {
+  const series = await seriesOf(await startChildServer(t));
+  for (const reason of ['gone', 'outbox_full', 'timeout']) {
+    const died = new RegExp(`^troupe_hook_deliveries_total\\{.*"dead",reason="${reason}"`);
+    assert.ok(series.some((line) => died.test(line)));
+    const alertsAt = (minutes: number) => firingAlerts(t, series, { minutes, of: [[died, { 0: 0, 30: 1 }]] });
+    assert.deepEqual([alertsAt(80), alertsAt(95)], [['TroupeHookDeliveriesDie'], []]);
+  }
 });
 
 test('a server that no scrape job covers fires an alert', { skip }, (t) => {

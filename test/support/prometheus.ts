@@ -28,8 +28,20 @@ export async function seriesOf({ baseUrl }: { readonly baseUrl: string }): Promi
   ];
 }
 
-/** Returns the alerts that fire at the end of 90 minutes in which the series have these values. */
-export function firingAlerts(t: TestContext, series: readonly string[]): string[] {
+/** How some series move while the rules are watched. */
+interface Moves {
+  /** How long the rules are watched. */
+  readonly minutes?: number;
+  /** The value of the series whose text matches, by the minute from which on they have it. The first one is at 0. */
+  readonly of?: readonly (readonly [series: RegExp, values: Readonly<Record<number, number>>])[];
+}
+
+/** Returns the alerts that fire at the end of 90 minutes in which the series have these values, except for those that move. */
+export function firingAlerts(
+  t: TestContext,
+  series: readonly string[],
+  { minutes = WATCHED_MIN, of: moves = [] }: Moves = {},
+): string[] {
   const file = join(temporaryDirectory(t), 'test.json');
   const alerts = (expected: readonly object[]) => ({
     rule_files: [RULES],
@@ -37,11 +49,14 @@ export function firingAlerts(t: TestContext, series: readonly string[]): string[
     tests: [
       {
         interval: '1m',
-        input_series: series.map(inputSeries),
+        input_series: series.map((line) => {
+          const values = moves.find(([one]) => one.test(line))?.[1];
+          return inputSeries(line, minutes, values);
+        }),
         promql_expr_test: [
           {
             expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
-            eval_time: `${WATCHED_MIN}m`,
+            eval_time: `${minutes}m`,
             exp_samples: expected,
           },
         ],
@@ -56,7 +71,11 @@ export function firingAlerts(t: TestContext, series: readonly string[]): string[
 }
 
 /** The clock of the rule tester begins at 0, so times are given from now on. */
-function inputSeries(line: string): { readonly series: string; readonly values: string } {
+function inputSeries(
+  line: string,
+  minutes: number,
+  moves: Readonly<Record<number, number>> | undefined,
+): { readonly series: string; readonly values: string } {
   const space = line.lastIndexOf(' ');
   const [name, labels = ''] = line.slice(0, space).replace('}', '').split('{');
   const isTime = /_timestamp_seconds$/.test(name ?? '');
@@ -64,7 +83,15 @@ function inputSeries(line: string): { readonly series: string; readonly values: 
   // A server adds increments again and again, so their time moves on with the clock.
   const perMinute = name?.includes('_last_increment_') ? 60 : 0;
   const all = [...(labels === '' ? [] : [labels]), `instance="${INSTANCE}"`, 'job="troupe"'];
-  return { series: `${name}{${all.join(',')}}`, values: `${value}+${perMinute}x${WATCHED_MIN}` };
+  const values =
+    moves === undefined ? `${value}+${perMinute}x${minutes}` : movingValues(Object.entries(moves), minutes);
+  return { series: `${name}{${all.join(',')}}`, values };
+}
+
+/** Returns the values in the notation of the rule tester, in which `1x2` are three samples. */
+function movingValues(moves: readonly (readonly [minute: string, value: number])[], minutes: number): string {
+  const untils = [...moves.slice(1).map(([minute]) => Number(minute) - 1), minutes];
+  return moves.map(([minute, value], at) => `${value}x${(untils[at] ?? 0) - Number(minute)}`).join(' ');
 }
 
 /** An alert as Prometheus reports it. */

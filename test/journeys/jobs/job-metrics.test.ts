@@ -51,6 +51,28 @@ test('the metrics count firings, ends and skips, and jobs that fail or are pause
   assert.deepEqual(await conditions(), [0, 0, 0]);
 });
 
+test('a job counts as failing until it succeeds, also when a person fires it and it has no further instant', async (t) => {
+  const server = await startServer(t);
+  const { jobs, notebooks } = server.client;
+  const code = 'open("there").read()';
+  const { id: notebookId } = await notebooks.create({ serialization: { cells: [{ cell_id: 'c0', code }] } });
+  const at = new Date(Date.now() + 1000).toISOString();
+  const { id } = await jobs.create({ target: { notebookId }, schedule: { at } });
+  const over = (status: string) =>
+    eventually(`an occurrence is ${status}`, async () => {
+      const { items } = await jobs.occurrences(id, { order: 'desc' });
+      return items[0]?.status === status;
+    });
+  const failing = async () => (await scrape(server)).get('troupe_jobs{condition="failing"}');
+  await over('failed');
+  assert.equal((await jobs.get(id)).status, 'ended');
+  assert.equal(await failing(), 1);
+  await server.client.files.put('there', Buffer.from('now'));
+  await jobs.run(id);
+  await over('completed');
+  assert.equal(await failing(), 0);
+});
+
 test('an instant of a schedule is counted with its lateness, and a skipped one with its reason', async (t) => {
   const server = await startServer(t);
   const { jobs, notebooks } = server.client;
