@@ -3,12 +3,13 @@
  * index by condition. A change of an object moves the numbers, so reading them reads nothing from the store. Only the worker that is
  * the home of an object counts it.
  */
-import type { ActorId } from '#src/runtime/actors/address.ts';
+
 import type { MarkKind } from '#storage/codec.ts';
 import { SYSTEM } from '#storage/keys.ts';
 import { slotText } from '#storage/lists/timed-places.ts';
 import type { Store } from '#storage/store.ts';
 import type { Transaction } from '#storage/transaction.ts';
+import type { ActorId } from '../actors/address.ts';
 import type { Cluster } from './cluster.ts';
 import { type Home, SLOTS, slotOf } from './slots.ts';
 
