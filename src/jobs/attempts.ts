@@ -194,6 +194,7 @@ export class Attempts implements Disposable {
     const record = this.#states.find(workspaceId, id)?.record;
     attempt.waiting = {
       dueMs,
+      workspaceId,
       holder: `${workspaceId}/${record?.ownerId}`,
       carryOut: () => this.#carryOut(attempt, dueMs),
     };

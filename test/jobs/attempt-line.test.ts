@@ -43,6 +43,7 @@ test('an owner for whom there is no room holds up nobody else, and is tried agai
   let hasRoom = false;
   const full = (dueMs: number) => ({
     dueMs,
+    workspaceId: 'one',
     holder: 'full',
     async carryOut() {
       begun.push(dueMs);
@@ -63,6 +64,24 @@ test('an owner for whom there is no room holds up nobody else, and is tried agai
   end(11);
   await haveBegun(begun, MAX_IN_PROGRESS + 4);
   assert.deepEqual(begun.slice(MAX_IN_PROGRESS), [1, 30, 1, 2]);
+});
+
+test('a workspace whose attempts have no end stops nobody else: each other workspace has one attempt in progress', async (t) => {
+  const { line, begun, end } = lineOf(t);
+  for (let dueMs = 0; dueMs < 20; dueMs++) line.add(attemptOf(dueMs, 'endless', begun, end));
+  await haveBegun(begun, MAX_IN_PROGRESS);
+  for (const dueMs of [31, 32]) line.add(attemptOf(dueMs, 'b', begun, end, 'two'));
+  line.add(attemptOf(41, 'c', begun, end, 'three'));
+  await haveBegun(begun, MAX_IN_PROGRESS + 2);
+  assert.deepEqual(begun.slice(MAX_IN_PROGRESS), [31, 41]);
+  end(31);
+  await haveBegun(begun, MAX_IN_PROGRESS + 3);
+  end(0);
+  await haveBegun(begun, MAX_IN_PROGRESS + 3);
+  assert.deepEqual(begun.slice(MAX_IN_PROGRESS + 2), [32], 'nine are in progress, so no further one begins');
+  for (const dueMs of [32, 41]) end(dueMs);
+  await haveBegun(begun, MAX_IN_PROGRESS + 4);
+  assert.deepEqual(begun.slice(MAX_IN_PROGRESS + 3), [8]);
 });
 
 /** Resolves once `count` attempts have begun, and no further one begins in the next turns. */
@@ -86,9 +105,11 @@ function attemptOf(
   holder: string,
   begun: number[],
   end: { readonly of: Map<number, () => void> },
+  workspaceId = 'one',
 ) {
   return {
     dueMs,
+    workspaceId,
     holder,
     carryOut() {
       begun.push(dueMs);
