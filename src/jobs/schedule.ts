@@ -23,6 +23,8 @@ export interface Timetable {
 const MAX_MS = 8_640_000_000_000_000;
 /** The latest year in which an instant is looked for, because later years have no text of four digits. */
 const LAST_MS = Date.UTC(9999, 0, 1);
+/** The first instant whose text has a year of more than four digits. */
+const END_MS = Date.UTC(10_000, 0, 1);
 
 const NICKNAMES = new Set(['@hourly', '@daily', '@midnight', '@weekly', '@monthly', '@yearly', '@annually']);
 
@@ -54,7 +56,7 @@ export function instantsAfter(
   ms: number,
   count: number,
 ): number[] {
-  if ('at' in schedule) return [atMs(schedule.at)].filter((at) => at > ms).slice(0, count);
+  if ('at' in schedule) return [atMs(schedule.at)].filter((at) => at > ms && at < END_MS);
   if ('everyS' in schedule) {
     const stepMs = schedule.everyS * 1000;
     const first = Math.max(1, Math.floor((ms - anchorMs) / stepMs) + 1);
@@ -68,7 +70,7 @@ export function instantsAfter(
 
 /**
  * Returns the last `count` instants that are after `afterMs` and not after `untilMs`, the newest last, all in milliseconds since
- * 1970. The cost depends on `count` alone, however long the time between the two is.
+ * 1970. The cost depends on `count` and on the number of instants in this time, however long the time is.
  */
 export function lastInstants(
   timetable: Timetable,
@@ -84,11 +86,17 @@ export function lastInstants(
   }
   // The instants before the next whole second, because `previousRuns` leaves out the instant that it is given.
   const before = new Date(Math.min((Math.floor(untilMs / 1000) + 1) * 1000, MAX_MS));
-  const newestFirst = cronOf(schedule.cron, timeZone).previousRuns(count, before);
-  return newestFirst
-    .map((date) => date.getTime())
-    .filter((ms) => ms > afterMs && ms <= untilMs)
-    .reverse();
+  const cron = cronOf(schedule.cron, timeZone);
+  const newestFirst: number[] = [];
+  // In growing steps, because the instants of a rare date before `afterMs` would cost more than all others.
+  while (newestFirst.length < count) {
+    const wanted = Math.min(Math.max(1, newestFirst.length), count - newestFirst.length);
+    const oldest = newestFirst.at(-1);
+    const found = cron.previousRuns(wanted, oldest === undefined ? before : new Date(oldest));
+    newestFirst.push(...found.map((date) => date.getTime()));
+    if (found.length < wanted || (newestFirst.at(-1) ?? afterMs) <= afterMs) break;
+  }
+  return newestFirst.filter((ms) => ms > afterMs && ms <= untilMs).reverse();
 }
 
 /** Returns whether Intl knows a time zone with this name. An offset such as `+01:00` is not a name. */

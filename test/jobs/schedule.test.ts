@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { Cron } from 'croner';
 import { AppError } from '#src/base/errors/errors.ts';
 import type { Schedule } from '#src/contract/wire/job.ts';
 import { checkTimetable, instantAfter, instantsAfter, lastInstants } from '#src/jobs/schedule.ts';
@@ -43,6 +44,32 @@ test('the last instants of a long time are found without the earlier ones', () =
   assert.deepEqual(lastInstants(second, { afterMs, untilMs, count: 2 }), [untilMs - 1000, untilMs]);
   const every = { schedule: { everyS: 1 }, timeZone: 'UTC', anchorMs: 0 };
   assert.deepEqual(lastInstants(every, { afterMs, untilMs, count: 2 }), [untilMs - 1000, untilMs]);
+});
+
+test('the last instant of a rare date is found without the ones of the centuries before it', (t) => {
+  const previous = t.mock.method(Cron.prototype, 'previousRuns');
+  const rare = { schedule: { cron: '0 0 29 2 +MON' }, timeZone: 'UTC', anchorMs: 0 };
+  const at = Date.UTC(2044, 1, 29);
+  assert.deepEqual(lastInstants(rare, { afterMs: at - 1, untilMs: at, count: 101 }), [at]);
+  const asked = previous.mock.calls.map(({ arguments: [count] }) => count);
+  assert.deepEqual(asked, [1, 1]);
+});
+
+test('the last instants are the same however many of them are asked for', () => {
+  for (const cron of ['*/20 * * * *', '30 2 * * *', '0 0 29 2 *']) {
+    const of = { schedule: { cron }, timeZone: 'Europe/Berlin', anchorMs: 0 };
+    for (const untilMs of [Date.UTC(2027, 2, 28, 12), Date.UTC(2027, 9, 31, 12)]) {
+      const within = { afterMs: Date.UTC(1970), untilMs };
+      const all = lastInstants(of, { ...within, count: 100 });
+      for (const count of [1, 2, 3, 5, 8])
+        assert.deepEqual(lastInstants(of, { ...within, count }), all.slice(-count));
+    }
+  }
+});
+
+test('an instant after the year 9999 is refused', () => {
+  const last = { schedule: { at: '9999-12-31T23:59:59-23:59' }, timeZone: 'UTC', anchorMs: 0 };
+  assert.throws(() => checkTimetable(last, YEAR.from), { code: 'invalid_request' });
 });
 
 test('the last instants leave out the instant at the beginning and have the one at the end', () => {
