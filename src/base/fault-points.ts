@@ -8,6 +8,8 @@ export type FaultPoint =
   | 'job.fired'
   | 'job.running'
   | 'job.ended'
+  | 'job.superseded'
+  | 'job.reported'
   | 'hook.noted'
   | 'hook.told'
   | 'hook.begun'

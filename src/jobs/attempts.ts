@@ -164,6 +164,7 @@ export class Attempts implements Disposable {
     const attempt = this.#own.get(keyOf({ occurrenceId, number }));
     if (attempt?.runId !== undefined) {
       this.#cancelRun(attempt, attempt.runId);
+      faultPoint('job.superseded');
       return;
     }
     this.#states.changeOccurrence(job, occurrenceId, {
@@ -276,8 +277,10 @@ export class Attempts implements Disposable {
   async #finish(attempt: Attempt): Promise<void> {
     const { job, slot, occurrenceId, number } = attempt;
     const copyId = this.#context.store.get(jobAttempts, SYSTEM, slot, occurrenceId, String(number))?.copyId;
-    if (copyId != null && !this.#parts.isEnding())
-      await this.#reports.keep(job, occurrenceId, number, copyId);
+    if (copyId != null && !this.#parts.isEnding()) {
+      const isDecided = await this.#reports.keep(job, occurrenceId, number, copyId);
+      if (!isDecided) return; // the copy stays, and the next process keeps its page
+    }
     await this.#remove(attempt);
   }
 

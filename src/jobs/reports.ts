@@ -4,9 +4,11 @@
  */
 
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { JobReason } from '#machines/job.ts';
 import { inSlices } from '#src/base/async/slices.ts';
 import { AppError } from '#src/base/errors/errors.ts';
+import { faultPoint } from '#src/base/fault-points.ts';
 import { type AssetId, newId, type OccurrenceId } from '#src/base/ids.ts';
 import type { Occurrence } from '#src/contract/wire/job.ts';
 import type { NotebookFiles } from '#src/notebook/saved/notebook-files.ts';
@@ -21,6 +23,9 @@ import type { JobStates } from './job-states.ts';
 export const MAX_REPORT_BYTES = 16 * 1024 * 1024;
 /** How many bytes are hashed in one step. */
 const STEP_BYTES = 256 * 1024;
+/** How often, and after which pause, a page is asked for again while the kernel host starts, which writes pages. */
+const MAX_PAUSES = 120;
+const PAUSE_MS = 500;
 
 const TOO_LARGE: JobReason = {
   code: 'report_too_large',
@@ -42,6 +47,8 @@ export interface ReportParts {
   readonly assetUrl: () => string | undefined;
   /** Returns the path of an asset of a run. */
   readonly pathOf: (runId: string, assetId: string) => string;
+  /** Returns whether the server is ending. */
+  readonly isEnding: () => boolean;
 }
 
 export class Reports {
@@ -57,19 +64,22 @@ export class Reports {
 
   /**
    * Keeps the page of the copy that an attempt has run, if the job wants it and the occurrence ended with this attempt. The occurrence
-   * then names the report, or the reason why there is none. Never rejects.
+   * then names the report, or the reason why there is none. Resolves with false when the server ends before, so that the next process
+   * keeps the page. Never rejects.
    */
-  async keep(job: ActorId, occurrenceId: OccurrenceId, attempt: number, copyId: string): Promise<void> {
+  async keep(job: ActorId, occurrenceId: OccurrenceId, attempt: number, copyId: string): Promise<boolean> {
     const stored = this.#states.find(job.workspaceId, job.id);
     const occurrence = this.#states.occurrence(job, occurrenceId);
-    if (stored?.definition.outputs.includes('html') !== true) return;
-    if (occurrence === undefined || !isDue(occurrence, attempt)) return;
+    if (stored?.definition.outputs.includes('html') !== true) return true;
+    if (occurrence === undefined || !isDue(occurrence, attempt)) return true;
     const { runId } = occurrence;
-    if (runId === null) return;
+    if (runId === null) return true;
     const reason = await this.#make(job, occurrenceId, runId, copyId).catch((error: unknown) =>
       this.#reasonOf(error),
     );
+    if (reason !== null && this.#parts.isEnding()) return false;
     if (reason !== null) this.#states.changeOccurrence(job, occurrenceId, { report: { url: null, reason } });
+    return true;
   }
 
   /** Stores the report, and names it in the occurrence in the same commit. Resolves with the reason why there is none, or with null. */
@@ -81,8 +91,7 @@ export class Reports {
   ): Promise<JobReason | null> {
     const { store, runs } = this.#context;
     const { workspaceId } = job;
-    const request = { format: 'html', assetUrl: this.#parts.assetUrl() } as const;
-    const { content: bytes } = await this.#parts.files.export(workspaceId, copyId, request);
+    const bytes = await this.#page(workspaceId, copyId);
     if (bytes.byteLength > MAX_REPORT_BYTES) return TOO_LARGE;
     const { sha256, record } = await inSlices(encoded(bytes), workspaceId);
     if (store.isFull) return DISK_FULL;
@@ -93,7 +102,25 @@ export class Reports {
     );
     const url = this.#parts.pathOf(runId, assetId);
     this.#states.changeOccurrence(job, occurrenceId, { report: { url, reason: null } });
+    faultPoint('job.reported');
     return null;
+  }
+
+  /**
+   * Resolves with the page of a copy. After the start of a server, attempts of the process before it are ended earlier than the kernel
+   * host is up.
+   */
+  async #page(workspaceId: ActorId['workspaceId'], copyId: string): Promise<Uint8Array> {
+    const request = { format: 'html', assetUrl: this.#parts.assetUrl() } as const;
+    for (let pauses = 0; ; pauses++) {
+      try {
+        return (await this.#parts.files.export(workspaceId, copyId, request)).content;
+      } catch (error) {
+        const isStarting = error instanceof AppError && error.code === 'unavailable';
+        if (!isStarting || pauses >= MAX_PAUSES || this.#parts.isEnding()) throw error;
+        await pause(PAUSE_MS);
+      }
+    }
   }
 
   #reasonOf(error: unknown): JobReason {

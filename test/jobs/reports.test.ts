@@ -1,6 +1,7 @@
 /** Reports of jobs: their size, and the occurrences that have one. */
 import assert from 'node:assert/strict';
 import test, { type TestContext } from 'node:test';
+import { AppError } from '#src/base/errors/errors.ts';
 import { type JobId, newId, type OccurrenceId, type WorkspaceId } from '#src/base/ids.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import type { Occurrence } from '#src/contract/wire/job.ts';
@@ -28,6 +29,15 @@ test('a report that cannot be made is logged once, and the occurrence says so', 
   assert.deepEqual(await reported(t, broken), { hasUrl: false, reason: 'internal', assets: 0 });
 });
 
+test('a report is made once the kernel host is up, and a server that ends before leaves it to the next one', async (t) => {
+  assert.deepEqual(await reported(t, { refusals: 1 }), { hasUrl: true, reason: null, assets: 1 });
+  assert.deepEqual(await reported(t, { refusals: 1, isEnding: true }), {
+    hasUrl: false,
+    reason: undefined,
+    assets: 0,
+  });
+});
+
 test('an occurrence has a report only after a run that has completed or failed, and of its last attempt', async (t) => {
   const none = { hasUrl: false, reason: undefined, assets: 0 };
   assert.deepEqual(await reported(t, { status: 'cancelled' }), none);
@@ -43,11 +53,21 @@ interface Case {
   readonly status?: Occurrence['status'];
   readonly attempts?: number;
   readonly outputs?: readonly 'html'[];
+  /** How often the page is refused, because the kernel host is starting. */
+  readonly refusals?: number;
+  readonly isEnding?: boolean;
 }
 
 async function reported(
   t: TestContext,
-  { bytes = 10, status = 'completed', attempts = 1, outputs = ['html'] }: Case,
+  {
+    bytes = 10,
+    status = 'completed',
+    attempts = 1,
+    outputs = ['html'],
+    refusals = 0,
+    isEnding = false,
+  }: Case,
 ) {
   const { store } = await temporaryStore(t);
   const { log } = rememberingLog();
@@ -86,17 +106,20 @@ async function reported(
     ]);
   });
   const reader = { exists: () => true };
+  let refused = 0;
   const reports = new Reports({ store, log, runs: { reader } }, states, {
     files: {
       async export() {
+        if (refused++ < refusals) throw new AppError('unavailable', 'It is starting.');
         if (bytes < 0) throw new Error('broken');
         return { name: 'a.html', content: new Uint8Array(bytes) };
       },
     },
     assetUrl: () => undefined,
     pathOf: (runId, assetId) => `/${runId}/${assetId}`,
+    isEnding: () => isEnding,
   });
-  await reports.keep(job, occurrenceId, 1, 'nb_2');
+  assert.equal(await reports.keep(job, occurrenceId, 1, 'nb_2'), !isEnding);
   await store.durable();
   const report = states.occurrence(job, occurrenceId)?.report;
   const assets = [...store.listKeys(assetRecords, WORKSPACE, ['run_1'], 10)].length;

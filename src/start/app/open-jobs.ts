@@ -63,6 +63,7 @@ export function openJobs(
   const reports = new Reports(ground, states, {
     files: notebookFiles,
     pathOf: reportPath,
+    isEnding,
     // Without a public address nobody knows from where the page will be opened, so it loads its front end from a public one.
     assetUrl: () =>
       config.publicUrl === undefined ? undefined : config.publicUrl + frontEndPath(frontEnd.version()),
