@@ -14,6 +14,7 @@ import { Dialog } from './dialog.tsx';
 import { Heading } from './heading.tsx';
 import { JobActions, PauseReason, type Viewer } from './job-actions.tsx';
 import { JobForm } from './job-form.tsx';
+import { JobHooks } from './job-hooks.tsx';
 import { EVERY_MS, usePage } from './job-pages.tsx';
 import { badgeOf, nameOf } from './job-words.ts';
 import { scheduleText } from './schedule-choice.ts';
@@ -106,6 +107,7 @@ export function JobPage({ viewer, jobId }: JobPageProps) {
         }}
       />
       {next.length > 0 && <Instants next={next} timeZone={timeZone} />}
+      <JobHooks viewer={viewer} job={job} />
       <h3 id="history">History</h3>
       {history.error !== undefined && <Problem error={history.error} retry={history.reload} />}
       {history.value?.items.length === 0 && <p class="faint">The job has not run yet.</p>}
