@@ -12,6 +12,7 @@ const CHARTS = {
   'agent-session': 'agentSessionMachine',
   run: 'runMachine',
   job: 'jobMachine',
+  hook: 'hookMachine',
 };
 
 const LAYOUT = {

@@ -3,10 +3,24 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { agentSessionMachine } from '#machines/agent-session.ts';
+import { environmentMachine } from '#machines/environment.ts';
+import { hookMachine } from '#machines/hook.ts';
+import { jobMachine } from '#machines/job.ts';
+import { notebookSessionMachine } from '#machines/notebook-session.ts';
+import { runMachine } from '#machines/run.ts';
 import type { TestServer } from '#test/support/server-fixture.ts';
 
 const FOLDER = join('dist', 'console');
 const KIB = 1024;
+const MACHINES = [
+  environmentMachine,
+  notebookSessionMachine,
+  agentSessionMachine,
+  runMachine,
+  jobMachine,
+  hookMachine,
+];
 
 /** Tests of the files that the server serves as the console, without a browser. */
 export async function files(t: TestContext, server: TestServer): Promise<void> {
@@ -56,6 +70,12 @@ export async function files(t: TestContext, server: TestServer): Promise<void> {
       assert.equal(again.headers.get('content-security-policy'), headers.get('content-security-policy'));
     },
   );
+
+  await t.test('there is a picture of the statechart of every kind of actor', () => {
+    const pictures = readdirSync(FOLDER).find((name) => /^charts-\w+\.json$/.test(name)) ?? '';
+    const drawn = Object.keys(JSON.parse(readFileSync(join(FOLDER, pictures), 'utf8')));
+    assert.deepEqual(drawn.sort(), MACHINES.map(({ id }) => id).sort());
+  });
 
   await t.test('the console opens with a slash at its end, and with query parameters', async () => {
     for (const path of [

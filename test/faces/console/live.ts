@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
+import { hookReceiver } from '#test/support/stand-ins/hook-receiver.ts';
 import type { Stage } from './stage.ts';
 
 /** Longer than all intervals of the console, shorter than the silence after which a stream counts as lost. */
@@ -81,6 +83,42 @@ export async function live(t: TestContext, { server, browser, model }: Stage): P
     await client.runs.cancel(run);
     await rows.filter({ hasText: 'running.active' }).waitFor({ state: 'detached' });
   });
+
+  await t.test(
+    'the tree has a job within the session of its notebook, while the job is at work',
+    async () => {
+      const target = { notebookId: notebook.id };
+      const job = await client.jobs.create({ target, schedule: { cron: '0 7 1 1 *' } });
+      await open(`actors?tree=true&q=${notebook.id}`);
+      await client.jobs.run(job.id);
+      const row = page.getByRole('table').getByRole('row').filter({ hasText: 'active.running' });
+      await row.waitFor();
+      assert.equal(await row.locator('.within').getAttribute('class'), 'within within-2');
+      const [occurrence] = (await client.jobs.occurrences(job.id)).items;
+      await client.runs.cancel(occurrence?.runId ?? '');
+      await row.waitFor({ state: 'detached' });
+      await client.jobs.delete(job.id);
+    },
+  );
+
+  await t.test(
+    'the tree shows when a hook sends, and its page has the picture of its statechart',
+    async (part) => {
+      const responses: ServerResponse[] = [];
+      const receiver = await hookReceiver(part, (response) => responses.push(response));
+      const hook = await client.hooks.create({ url: receiver.url, events: ['run.failed'] });
+      await open(`actors?tree=true&q=${hook.id}`);
+      const row = page.getByRole('table').getByRole('row').filter({ hasText: hook.id });
+      await row.getByText('idle').waitFor();
+      await client.hooks.test(hook.id);
+      await row.getByText('sending').waitFor();
+      await open(`actors/hook/${hook.id}`);
+      await page.getByRole('img', { name: 'the present state is sending' }).waitFor();
+      for (const response of responses) response.writeHead(204).end();
+      await page.getByRole('img', { name: 'the present state is idle' }).waitFor();
+      await client.hooks.delete(hook.id);
+    },
+  );
 
   await t.test('a conversation is shown with its tools, during an answer and after its closing', async () => {
     const { sessionId } = await client.agentSessions.open({

@@ -1,4 +1,4 @@
-/** Actors as a tree: an environment, its sessions and agents, their runs. */
+/** Actors as a tree: an environment, its sessions and agents, their runs and jobs. Hooks have no parent. */
 import type { Actor } from '#src/contract/wire/actor.ts';
 import { useData } from './data.ts';
 import type { Data } from './loaded.ts';
@@ -21,12 +21,13 @@ export interface ActorTree {
 
 const PAGE = 100;
 const MAX_ACTORS = 1_000;
-const KINDS = ['environment', 'notebook-session', 'agent-session', 'run'];
+const KINDS = ['environment', 'notebook-session', 'agent-session', 'run', 'job', 'hook'];
 /** The possible kinds of parents for each kind of actor. The parent of an actor is its first link to one of these kinds. */
 const WITHIN: Readonly<Record<string, readonly string[]>> = {
   'notebook-session': ['environment'],
   'agent-session': ['notebook-session', 'environment'],
   run: ['notebook-session', 'agent-session'],
+  job: ['notebook-session', 'agent-session'],
 };
 
 /** Returns the actors that mention `q`, as a tree, for as long as the component is shown. */

@@ -32,8 +32,8 @@ function ActorTree() {
     <section class="view fills">
       <ViewHead title="Actors">
         <p class="lead">
-          Environments with their sessions and agents, and their runs. Of the actors at one level, the one
-          that has been longest in its state comes first.
+          Environments with their sessions and agents, their runs and jobs; and hooks. Of the actors at one
+          level, the one that has been longest in its state comes first.
         </p>
         <div class="filters">
           <TextFilter name="q" label="A part of an id" />
@@ -106,7 +106,10 @@ function ActorList() {
   return (
     <section class="view fills">
       <ViewHead title="Actors" aside={pages.head && <span class="faint">{count(total)}</span>}>
-        <p class="lead">Every environment, session and run that is in memory, by what it is doing now.</p>
+        <p class="lead">
+          Every environment, session, run, job and hook that is in memory, by what it is doing now. Jobs and
+          hooks at rest leave memory.
+        </p>
         <div class="filters">
           <TextFilter name="q" label="A part of an id" />
           <ChoiceFilter name="kind" label="Kind" all="All kinds" choices={kindChoices(counts)} />

@@ -67,6 +67,8 @@ const TITLES: Readonly<Record<string, string>> = {
   'notebook-session': 'Notebook sessions',
   'agent-session': 'Agent sessions',
   run: 'Runs in memory',
+  job: 'Jobs in memory',
+  hook: 'Hooks in memory',
 };
 
 function RunningRuns() {
