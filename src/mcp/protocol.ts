@@ -24,6 +24,7 @@ import { unlessAborted } from '#src/contract/client/abort.ts';
 import { ApiError } from '#src/contract/client/api-error.ts';
 import type { CallsInFlight } from './calls-in-flight.ts';
 import { ClientNotebook } from './client-notebook.ts';
+import { hookTools } from './hook-tools.ts';
 import { jobTools } from './job-tools.ts';
 import type { McpCall, McpCaller } from './mcp-call.ts';
 import { NotebookLines } from './notebook-lines.ts';
@@ -61,7 +62,7 @@ const INSTRUCTIONS = [
 /** Tools that only read. */
 const READ_ONLY: ReadonlySet<string> = new Set([
   ...['read_notebook', 'read_cells', 'read_output', 'list_notebooks', 'get_run', 'list_files', 'read_file'],
-  ...['list_jobs', 'job_history'],
+  ...['list_jobs', 'job_history', 'list_hooks', 'hook_deliveries'],
   ...['list_datasources', 'describe_datasource', 'query_datasource'],
 ]);
 /** Tools that may run for long, whose responses therefore begin at once. */
@@ -94,6 +95,7 @@ export class Protocol {
     const tools = [
       ...workspaceTools(lines),
       ...jobTools(TARGET.notebookId),
+      ...hookTools(),
       ...notebookTools<McpCall>({
         notebookOf: (call) => new ClientNotebook(call, lines),
         isEditable: true,

@@ -78,7 +78,7 @@ for (const [era, mode] of Object.entries(ERAS)) {
   test(`by ${era}, a notebook is created, code keeps its names, cells run, and a closed notebook is opened again`, async () => {
     const { tools, python, failed, ran, text, ...done } = await run('tools.py', [mode]);
     assert.deepEqual(done, { status: 'ready', listed: true, closed: 'closed', again: '42' });
-    assert.equal([tools].flat().length, 23);
+    assert.equal([tools].flat().length, 28);
     const { untrusted, ...result } = Object(python);
     assert.deepEqual(result, {
       success: true,

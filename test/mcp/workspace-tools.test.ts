@@ -6,6 +6,7 @@ import type { Principal } from '#src/base/caller/principal.ts';
 import { createClient } from '#src/contract/client/client.ts';
 import { Connection } from '#src/contract/client/connection.ts';
 import { ClientNotebook } from '#src/mcp/client-notebook.ts';
+import { hookTools } from '#src/mcp/hook-tools.ts';
 import { jobTools } from '#src/mcp/job-tools.ts';
 import type { McpCall } from '#src/mcp/mcp-call.ts';
 import { NotebookLines } from '#src/mcp/notebook-lines.ts';
@@ -15,6 +16,7 @@ import { openNotebook } from '#test/support/notebook-fixture.ts';
 import { eventuallyAsBefore, openThings } from '#test/support/open-things.ts';
 import { eventually } from '#test/support/processes.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
+import { hookReceiver, TAKEN } from '#test/support/stand-ins/hook-receiver.ts';
 
 const server = await startServer(test);
 const access = { baseUrl: server.baseUrl, accessToken: OWNER.token, workspaceId: OWNER.workspaceId };
@@ -41,7 +43,7 @@ function callWith(
 
 /** Calls a tool. */
 function callTool(name: string, input: Readonly<Record<string, unknown>>, caller = {}) {
-  const tools = [...workspaceTools(new NotebookLines()), ...jobTools(TARGET.notebookId)];
+  const tools = [...workspaceTools(new NotebookLines()), ...jobTools(TARGET.notebookId), ...hookTools()];
   const tool = tools.find((one) => one.name === name);
   return tool!.run(input, callWith(input, caller));
 }
@@ -181,6 +183,66 @@ test('a job needs exactly one schedule, and lists of jobs and occurrences have p
   assert.deepEqual([first, second].flatMap(jobIdsOf), ids);
   assert.match(first.text, /\n\[more: after /);
   for (const id of ids) await server.client.jobs.delete(id);
+});
+
+test('an agent finds out why a hook has told nobody, and sends again, without seeing a secret', async (t) => {
+  let answer = 410;
+  const receiver = await hookReceiver(t, (response) =>
+    response.writeHead(answer).end('no /hook?from=troupe'),
+  );
+  const { hooks } = server.client;
+  const { id: hookId, secret } = await hooks.create({
+    url: receiver.url,
+    events: ['run.failed'],
+    name: 'Chat',
+  });
+  const sent: ToolOutcome[] = [];
+  const call = async (name: string, input: Readonly<Record<string, unknown>> = {}) => {
+    const outcome = await callTool(name, input);
+    sent.push(outcome);
+    return outcome;
+  };
+  const last = (status: string) =>
+    eventually(`the delivery is ${status}`, async () => {
+      const read = await call('hook_deliveries', { hookId });
+      const [delivery] = dataOf<{ deliveries: { deliveryId: string; status: string }[] }>(read).deliveries;
+      return delivery?.status === status ? { ...read, delivery } : undefined;
+    });
+  assert.match((await call('hook_deliveries', { hookId })).text, /^The hook has sent nothing yet\.$/);
+  assert.match((await call('test_hook', { hookId })).text, / hook\.test pending, attempts: 0$/);
+  const { delivery, text } = await last('dead');
+  assert.match(text, / dead, attempts: 1: The receiver answered 410 Gone/);
+  const origin = new URL(receiver.url).origin;
+  const line = `${hookId} Chat, run.failed to ${origin}, paused: The receiver answered 410 Gone`;
+  assert.ok((await call('list_hooks')).text.startsWith(line));
+  answer = 204;
+  assert.match((await call('resume_hook', { hookId })).text, /, idle$/);
+  const again = await call('replay_delivery', { hookId, deliveryId: delivery.deliveryId });
+  assert.match(again.text, / pending, /);
+  await last('delivered');
+  const seen = JSON.stringify(sent);
+  for (const hidden of [secret, '/hook?from=troupe', '?from=']) assert.ok(!seen.includes(hidden), hidden);
+  await hooks.delete(hookId);
+});
+
+test('lists of hooks and deliveries have pages', async (t) => {
+  const receiver = await hookReceiver(t, TAKEN);
+  const { hooks } = server.client;
+  const create = async () => (await hooks.create({ url: receiver.url, events: ['run.failed'] })).id;
+  const ids = [await create(), await create()];
+  const tests = [await hooks.test(ids[0]!), await hooks.test(ids[0]!)].map(({ id }) => id);
+  for (const [name, input, key, expected] of [
+    ['list_hooks', {}, 'hookId', ids],
+    ['hook_deliveries', { hookId: ids[0] }, 'deliveryId', tests],
+  ] as const) {
+    const first = await callTool(name, { ...input, limit: 1 });
+    const second = await callTool(name, { ...input, limit: 1, after: first.data?.nextCursor });
+    assert.match(first.text, /\n\[more: after /);
+    const found = [first, second].flatMap(({ data }) => Object.values(data ?? {}).flat());
+    const listed = found.flatMap((one) => (one as Record<string, unknown> | null)?.[key] ?? []);
+    assert.deepEqual(listed, expected.toReversed());
+  }
+  for (const id of ids) await hooks.delete(id);
 });
 
 function dataOf<T>({ data }: ToolOutcome): T {
