@@ -2,24 +2,33 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { onUnawaitedFault } from '#src/base/async/unawaited.ts';
-import { loadConfig } from '#src/base/config/config.ts';
-import { openLog } from '#src/base/log/log.ts';
+import { type Config, loadConfig } from '#src/base/config/config.ts';
+import { type Log, openLog } from '#src/base/log/log.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { PlainHost } from '#src/confined/processes/host/plain-host.ts';
 import type { App } from '#src/start/app/app-interface.ts';
 import { hostMaker } from '#src/start/app/prerequisites.ts';
+import type { RemoteKernels } from '#src/start/app/open-nodes.ts';
 import { createApp } from '#src/start/app.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { SimulatedZygote } from './kernel/simulated-zygote.ts';
-import { beginLife } from './simulated-process.ts';
+import type { SimulatedNodes } from './simulated-nodes.ts';
+import { aside, beginLife } from './simulated-process.ts';
 import { SimulatedServer } from './simulated-server.ts';
-import { type Life, OUTSIDE, textOf } from './world/world.ts';
+import { zygotesOf } from './stand-ins/zygote-process.ts';
+import { type Life, OUTSIDE, textOf, world } from './world/world.ts';
 
 export class LoneServer extends SimulatedServer {
   #lives = 0;
   #life: Life = OUTSIDE;
   #app: App | undefined;
   #zygotes: SimulatedZygote[] = [];
+  readonly #hasNodes: boolean;
+
+  constructor(folder: string, nodes?: SimulatedNodes) {
+    super(folder, {}, nodes);
+    this.#hasNodes = nodes !== undefined;
+  }
 
   get lives(): number {
     return this.#lives;
@@ -34,7 +43,7 @@ export class LoneServer extends SimulatedServer {
   }
 
   protected zygotes(): readonly SimulatedZygote[] {
-    return this.#zygotes;
+    return this.#hasNodes ? zygotesOf(this.world).filter(({ life }) => life === this.#life) : this.#zygotes;
   }
 
   protected has(life: Life): boolean {
@@ -72,8 +81,9 @@ export class LoneServer extends SimulatedServer {
     if (this.#life.isOver) return;
     this.world.trace.add('life', `${this.#lives} is killed`);
     this.world.count('crashes');
+    const zygotes = this.zygotes();
     this.#leave();
-    for (const zygote of this.#zygotes) zygote.serverDied();
+    for (const zygote of zygotes) zygote.serverDied();
   }
 
   async drain(): Promise<void> {
@@ -112,7 +122,9 @@ export class LoneServer extends SimulatedServer {
     for (const path of [directory.storePath, directory.runPath])
       mkdirSync(path, { recursive: true, mode: 0o700 });
     const makeHost = hostMaker({ config, log, directory, runDir: directory.runPath });
-    const startZygote = SimulatedZygote.starter((zygote) => this.#zygotes.push(zygote));
+    const remote = config.kernelNodes === 'none' ? undefined : await openWithNodes(config, directory, log);
+    const startZygote =
+      remote?.starterOf('usual') ?? SimulatedZygote.starter((zygote) => this.#zygotes.push(zygote));
     const host = makeHost(false, { startZygote });
     await host.start();
     return createApp({
@@ -124,6 +136,7 @@ export class LoneServer extends SimulatedServer {
         host,
         plainHost: new PlainHost(() => makeHost(false)), // without packages it is never started
         kernelsReady: Promise.resolve({ confinement: 'none' }),
+        remote,
         [Symbol.asyncDispose]: () => host[Symbol.asyncDispose](),
       },
       onFatal: (error) => {
@@ -132,4 +145,13 @@ export class LoneServer extends SimulatedServer {
       },
     });
   }
+}
+
+/** Listens for nodes, as `prerequisites.ts` does. */
+async function openWithNodes(...context: [Config, DataDirectory, Log]): Promise<RemoteKernels> {
+  const { openNodes } = await world().stopWorldFor(() =>
+    aside(() => import('#src/start/app/open-nodes.ts')),
+  );
+  const [config, directory, log] = context;
+  return openNodes(config, directory, log, 'with sessions');
 }

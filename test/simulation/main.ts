@@ -17,6 +17,7 @@ Usage: npm run simulate -- [options]
   --limit S          begins no further seed after so many seconds of one core
   --seconds S        for how many simulated seconds users act in each seed; 20
   --workers N        how many workers the server has; 1: a server of one process
+  --nodes N          on how many nodes (1 to 4) its kernels run; 0: on the machine of the server
   --users N          how many users there are; 3
   --talkers N        how many users talk with agents; drawn by default
   --schedulers N     how many users make jobs; drawn by default
@@ -42,6 +43,7 @@ const values = scriptOptions(USAGE, {
   limit: { type: 'string' },
   seconds: { type: 'string', default: '20' },
   workers: { type: 'string', default: '1' },
+  nodes: { type: 'string', default: '0' },
   users: { type: 'string', default: '3' },
   talkers: { type: 'string' },
   schedulers: { type: 'string' },
@@ -86,7 +88,10 @@ if (otherNode !== undefined) {
   const isSame = await compareProcesses(otherNode);
   process.exit(isSame ? 0 : 1);
 }
-simulateHere(values.mutant === undefined ? [] : editsOf(values.mutant), Number(values.workers) > 1);
+simulateHere(values.mutant === undefined ? [] : editsOf(values.mutant), {
+  workers: Number(values.workers) > 1,
+  nodes: Number(values.nodes) > 0,
+});
 const { simulateSeeds } = await import('./simulate-seeds.ts');
 const [first = 1, last = first] = (values.seeds ?? values.seed).split('..').map(Number);
 const options: SeedsOptions = {
@@ -101,6 +106,7 @@ const options: SeedsOptions = {
     seconds: Number(values.seconds),
     users: Number(values.users),
     workers: Number(values.workers),
+    nodes: Number(values.nodes),
     ...(values.talkers !== undefined && { talkers: Number(values.talkers) }),
     ...(values.schedulers !== undefined && { schedulers: Number(values.schedulers) }),
     ...(values.hookers !== undefined && { hookers: Number(values.hookers) }),

@@ -6,7 +6,8 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { serverOf } from './http/uws.ts';
 import type { SimulatedZygote } from './kernel/simulated-zygote.ts';
-import { aside, beginLife, GRAPH } from './simulated-process.ts';
+import { beginLife, moduleOf } from './simulated-process.ts';
+import type { SimulatedNodes } from './simulated-nodes.ts';
 import { HOST_LOST, SimulatedServer } from './simulated-server.ts';
 import { runWorkersWith, type WorkerChannel } from './stand-ins/cluster.ts';
 import { diskOf } from './stand-ins/disk.ts';
@@ -47,8 +48,13 @@ export class SimulatedCluster extends SimulatedServer {
   #aim: 'worker' | 'server' = 'server';
   #ended: (() => void) | undefined;
 
-  constructor(folder: string, workers: number, settings: Readonly<Record<string, string>> = {}) {
-    super(folder, settings);
+  constructor(
+    folder: string,
+    workers: number,
+    settings: Readonly<Record<string, string>> = {},
+    nodes?: SimulatedNodes,
+  ) {
+    super(folder, settings, nodes);
     this.#size = workers;
   }
 
@@ -211,7 +217,7 @@ export class SimulatedCluster extends SimulatedServer {
   }
 
   async #runPrimary(life: Life): Promise<void> {
-    const { serveWithWorkers } = await this.#moduleOf<
+    const { serveWithWorkers } = await moduleOf<
       typeof import('#src/start/process/serve-with-workers.ts')
     >('#src/start/process/serve-with-workers.ts', life);
     const options = await this.#optionsOf(life, (code) => {
@@ -224,7 +230,7 @@ export class SimulatedCluster extends SimulatedServer {
   #runWorker(channel: WorkerChannel, exit: (code: number) => void, life: Life): void {
     beginLife(life.graph);
     const serve = async () => {
-      const { serveAsWorker } = await this.#moduleOf<typeof import('#src/start/process/serve-as-worker.ts')>(
+      const { serveAsWorker } = await moduleOf<typeof import('#src/start/process/serve-as-worker.ts')>(
         '#src/start/process/serve-as-worker.ts',
         life,
       );
@@ -242,11 +248,11 @@ export class SimulatedCluster extends SimulatedServer {
 
   /** Resolves with the options that `main.ts` makes. */
   async #optionsOf(life: Life, end: (code: number) => void): Promise<Options> {
-    const { loadConfig } = await this.#moduleOf<typeof import('#src/base/config/config.ts')>(
+    const { loadConfig } = await moduleOf<typeof import('#src/base/config/config.ts')>(
       '#src/base/config/config.ts',
       life,
     );
-    const { openLog } = await this.#moduleOf<typeof import('#src/base/log/log.ts')>(
+    const { openLog } = await moduleOf<typeof import('#src/base/log/log.ts')>(
       '#src/base/log/log.ts',
       life,
     );
@@ -274,12 +280,6 @@ export class SimulatedCluster extends SimulatedServer {
   get #wasFull(): boolean {
     const { trouble, troubledAtMs } = diskOf(this.world);
     return trouble === 'full' || this.world.nowMs - troubledAtMs < AFTER_TROUBLE_MS;
-  }
-
-  /** Loads a module of the product into the graph of a process. */
-  #moduleOf<Module>(name: string, { graph }: Life): Promise<Module> {
-    const url = `${import.meta.resolve(name)}?${GRAPH}=${graph}`;
-    return this.world.stopWorldFor(() => aside(() => import(url) as Promise<Module>));
   }
 
   protected override expects(message: string, fields: Readonly<Record<string, unknown>>): boolean {

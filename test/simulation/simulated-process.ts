@@ -4,9 +4,7 @@ import { GRAPH, type HookData, type ModuleEdit } from './hooks.ts';
 import { onSignal } from './stand-ins/processes.ts';
 import { installGlobals } from './world/globals.ts';
 import { real } from './world/real.ts';
-import { enter, textOf, World, world } from './world/world.ts';
-
-export { GRAPH };
+import { enter, type Life, textOf, World, world } from './world/world.ts';
 
 declare global {
   /** Stops the world until the module is there. */
@@ -28,6 +26,7 @@ const STAND_INS = {
   'node:http': 'http',
   'node:net': 'net',
   'node:timers/promises': 'timers-promises',
+  'node:tls': 'tls',
   koffi: 'koffi',
   lmdb: 'lmdb',
   'node:cluster': 'cluster',
@@ -42,12 +41,28 @@ const STAND_INS_OF_PROCESSES = {
   '#src/start/process/announce.ts': 'announce',
 };
 
+/** More of them for a server with nodes. */
+const STAND_INS_OF_NODES = {
+  '#src/confined/nodes/certificates.ts': 'certificates',
+  '#src/confined/nodes/host/memory.ts': 'memory',
+};
+
+/** The parts of a server that run in processes of their own. */
+export interface Processes {
+  readonly workers?: boolean;
+  readonly nodes?: boolean;
+}
+
 /** Begins. The product is not loaded before; `edits` are made in its modules. */
-export function simulateHere(edits: readonly ModuleEdit[] = [], hasWorkers = false): void {
+export function simulateHere(edits: readonly ModuleEdit[] = [], { workers, nodes }: Processes = {}): void {
   const urlOf = (path: string) => new URL(path, import.meta.url).href;
-  const ofProcesses = hasWorkers ? Object.entries(STAND_INS_OF_PROCESSES) : [];
+  const ofProcesses = [
+    ...(workers === true || nodes === true ? Object.entries(STAND_INS_OF_PROCESSES) : []),
+    ...(nodes === true ? Object.entries(STAND_INS_OF_NODES) : []),
+  ];
   const standIns = [
     ...Object.entries(STAND_INS),
+    ...(nodes === true ? [['node:os', 'os']] : []),
     ...ofProcesses.map(([name, file]) => [import.meta.resolve(name), file]),
   ].map(([name, file]) => [name, urlOf(`stand-ins/${file}.js`)]);
   const data: HookData = {
@@ -80,6 +95,12 @@ export async function aside<T>(load: () => T | Promise<T>): Promise<T> {
   } finally {
     enter(present);
   }
+}
+
+/** Loads a module of the product into the graph of a process. */
+export function moduleOf<Module>(name: string, { graph }: Life): Promise<Module> {
+  const url = `${import.meta.resolve(name)}?${GRAPH}=${graph}`;
+  return world().stopWorldFor(() => aside(() => import(url) as Promise<Module>));
 }
 
 /** Handles an uncaught error. While the world runs, it is an error of the simulated server; otherwise it ends this program. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Connection } from './http/connection.ts';
 import { serverOf, uws } from './http/uws.ts';
 import type { Child, SimulatedZygote } from './kernel/simulated-zygote.ts';
+import type { SimulatedNodes } from './simulated-nodes.ts';
 import { diskOf } from './stand-ins/disk.ts';
 import { type Life, OUTSIDE, type World, world } from './world/world.ts';
 
@@ -41,6 +42,7 @@ export abstract class SimulatedServer {
   protected readonly world: World = world();
   protected readonly folder: string;
   readonly #settings: Readonly<Record<string, string>>;
+  readonly #nodes: SimulatedNodes | undefined;
   readonly #connections = new Set<Connection>();
   /** How many kernel hosts were killed whose loss the server has not logged yet. */
   protected killedHosts = 0;
@@ -50,9 +52,14 @@ export abstract class SimulatedServer {
   up: Life | undefined;
 
   /** `folder` is empty, and the caller removes it at the end. */
-  constructor(folder: string, settings: Readonly<Record<string, string>> = {}) {
+  constructor(
+    folder: string,
+    settings: Readonly<Record<string, string>> = {},
+    nodes: SimulatedNodes | undefined = undefined,
+  ) {
     this.folder = folder;
     this.#settings = settings;
+    this.#nodes = nodes;
     writeFileSync(join(folder, UWS), 'module.exports = globalThis.simulatedUws;\n');
   }
 
@@ -242,7 +249,7 @@ export abstract class SimulatedServer {
 
   /** The kernels that live, and whose end nobody has ordered. */
   get kernels(): readonly Child[] {
-    return this.zygotes()
+    return [...this.zygotes(), ...(this.#nodes?.zygotes ?? [])]
       .flatMap(({ children }) => [...children.values()])
       .filter(({ kind, life, isDoomed }) => kind === 'fork' && !life.isOver && !isDoomed);
   }
@@ -286,6 +293,7 @@ export abstract class SimulatedServer {
       TROUPE_KERNEL_CONFINEMENT: 'off',
       TROUPE_PYTHON: '/usr/bin/python3',
       TROUPE_UWEBSOCKETS: join(folder, UWS),
+      ...this.#nodes?.settings,
       ...this.#settings,
     };
   }
@@ -302,7 +310,8 @@ export abstract class SimulatedServer {
     const message = String(msg).replaceAll(this.folder, 'FOLDER');
     this.world.trace.add('log', `${String(level)} ${message}`);
     const isFault = level === 'error' || level === 'fatal';
-    if (!isFault || this.isBroken || this.expects(String(msg), fields)) return;
+    if (!isFault || this.isBroken || this.#nodes?.expects(message) === true) return;
+    if (this.expects(String(msg), fields)) return;
     const text = JSON.stringify(fields);
     // A report for developers, of data that the simulation has made: ASCII, which may be cut anywhere.
     this.complain(`the server logged: ${String(msg)} ${text.slice(0, MAX_FIELDS_CHARS)}`);

@@ -8,6 +8,7 @@ import { LoneServer } from './lone-server.ts';
 import type { Scenario } from './scenarios/list.ts';
 import { Stage } from './scenarios/stage.ts';
 import { SimulatedCluster } from './simulated-cluster.ts';
+import { SimulatedNodes } from './simulated-nodes.ts';
 import type { Moments, SimulatedServer } from './simulated-server.ts';
 import { closeAll } from './stand-ins/fs.ts';
 import { type Answer, isAnswer, SimulatedClient } from './users/client.ts';
@@ -29,6 +30,8 @@ export interface SimulationOptions {
   readonly schedulers?: number;
   /** How many workers the server has; a server of one process by default. */
   readonly workers?: number;
+  /** On how many nodes its kernels run; on the machine of the server by default. */
+  readonly nodes?: number;
   /** Whether the server is killed, drained and restarted. */
   readonly crashes?: boolean;
   /** How many users make hooks; drawn by default. */
@@ -114,6 +117,8 @@ class Simulation {
   readonly #server: SimulatedServer;
   /** The same, if it has workers. */
   readonly #cluster: SimulatedCluster | undefined;
+  /** The machines on which its kernels run, if there are any. */
+  readonly #nodes: SimulatedNodes | undefined;
   readonly #client: SimulatedClient;
   readonly #ledger = new Ledger();
   readonly #users: SimulatedUser[] = [];
@@ -124,9 +129,10 @@ class Simulation {
   constructor(world: World, folder: string, options: SimulationOptions) {
     this.#world = world;
     this.#options = options;
-    const { workers = 1 } = options;
-    this.#cluster = workers > 1 ? new SimulatedCluster(folder, workers) : undefined;
-    this.#server = this.#cluster ?? new LoneServer(folder);
+    const { workers = 1, nodes = 0 } = options;
+    this.#nodes = nodes > 0 ? new SimulatedNodes(folder, nodes) : undefined;
+    this.#cluster = workers > 1 ? new SimulatedCluster(folder, workers, {}, this.#nodes) : undefined;
+    this.#server = this.#cluster ?? new LoneServer(folder, this.#nodes);
     this.#client = new SimulatedClient(this.#server);
   }
 
@@ -139,6 +145,7 @@ class Simulation {
     const { seconds, crashes = true, killsAround, skippedActs = [] } = this.#options;
     const skips = (act: number) => skippedActs.some(([first, end]) => first <= act && act < end);
     await this.#server.start();
+    this.#nodes?.start();
     const notebookUsers: User[] = [];
     for (let at = 0; at < users; at++)
       notebookUsers.push(new User(this.#client, this.#ledger, `u${at}`, () => notebookUsers, skips));
@@ -169,20 +176,24 @@ class Simulation {
         : crashes
           ? [this.#disturb(untilMs), this.#disturbWorkers(untilMs)]
           : []),
+      ...(crashes ? [this.#disturbNodes(untilMs)] : []),
       ...(schedulers > 0 ? [this.#setClock(untilMs)] : []),
     ]);
     await this.#world.sleep(untilMs - this.#world.nowMs);
     this.#isOver = true;
     this.#world.isDisturbed = false;
+    this.#nodes?.calm();
     await Promise.all(lives);
     await this.#settle();
     await this.#server.drain();
+    await this.#nodes?.judgeEnd();
   }
 
   /** Performs a scenario, with a server that nothing disturbs. */
   async #play({ perform }: Scenario): Promise<void> {
     this.#world.isDisturbed = false;
     await this.#server.start();
+    this.#nodes?.start();
     const stage = new Stage(this.#world, this.#server);
     await perform(stage);
     stage.end();
@@ -249,6 +260,19 @@ class Simulation {
       else cluster.killWorker();
       if (ofFate.is(0.3)) await cluster.complete(MAX_RETURN_MS);
       if (ofFate.is(0.4) && cluster.up !== undefined) await this.#inspect();
+    }
+  }
+
+  /** Nodes are killed, cut off, stopped or silent now and then. */
+  async #disturbNodes(untilMs: number): Promise<void> {
+    const nodes = this.#nodes;
+    if (nodes === undefined) return;
+    const { ofNodes, nature } = this.#world;
+    for (;;) {
+      const pauseMs = -Math.log(1 - ofNodes.next()) * nature.nodeMisfortuneEveryMs;
+      if (this.#world.nowMs + pauseMs > untilMs) return;
+      await this.#world.sleep(pauseMs);
+      nodes.disturb();
     }
   }
 

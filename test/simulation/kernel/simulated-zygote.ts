@@ -9,7 +9,8 @@ import type {
 } from '#src/confined/processes/host/zygote-process.ts';
 import type { FarEnd, MemorySocket } from '../stand-ins/memory-socket.ts';
 import { connectTo } from '../stand-ins/net.ts';
-import { type Life, OUTSIDE, type World, world } from '../world/world.ts';
+import { type Life, OUTSIDE, type Task, type World, world } from '../world/world.ts';
+import { isNode, noteNodeKernel } from '../nodes/kernels-of-nodes.ts';
 import { CONTROL, FrameReader, frameOf, greetingOf, LAUNCH } from './frames.ts';
 import { type Hang, ScriptedKernel } from './scripted-kernel.ts';
 
@@ -46,23 +47,41 @@ export class SimulatedZygote implements Zygote {
   readonly #world = world();
   /** The life of the process that it serves. */
   readonly life = world().life;
+  readonly #leaseMs: number;
+  #lease: Task | undefined;
   #pid = FIRST_PID;
   #end: () => void = () => undefined;
 
   /** Calls `started` with each one. */
   static starter(started: (zygote: SimulatedZygote) => void): StartZygote {
-    return async () => {
-      const zygote = new SimulatedZygote();
+    return async ({ env }) => {
+      const zygote = new SimulatedZygote(Number(env.TROUPE_LEASE_S ?? 0) * 1000);
       started(zygote);
       return { zygote, hello: HELLO };
     };
   }
 
-  constructor() {
+  /** It ends when its lease is not renewed for so long; 0: it has none. */
+  constructor(leaseMs = 0) {
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
+    this.#leaseMs = leaseMs;
+    this.renewLease();
   }
+
+  renewLease(): void {
+    if (this.#leaseMs === 0 || !this.alive) return;
+    if (this.#lease !== undefined) this.#lease.isCancelled = true;
+    const end = () => {
+      this.#world.count('leases that have ended');
+      this.#world.trace.add('lease', `of ${this.life.name} has ended`);
+      this.kill();
+    };
+    this.#lease = this.#world.after(this.#leaseMs, end, OUTSIDE);
+  }
+
+  setBusy(): void {}
 
   order(id: string, order: Order, listener: ChildListener): void {
     if (order.op !== 'fork' && order.op !== 'syntax') {
@@ -71,6 +90,7 @@ export class SimulatedZygote implements Zygote {
     }
     this.#listeners.set(id, listener);
     const child = new Child({
+      id,
       kind: order.op,
       pid: ++this.#pid,
       connection: order.connection as { readonly path: string; readonly token: string },
@@ -129,6 +149,7 @@ export class SimulatedZygote implements Zygote {
 }
 
 interface ChildPorts {
+  readonly id: string;
   readonly kind: 'fork' | 'syntax';
   readonly pid: number;
   readonly connection: { readonly path: string; readonly token: string };
@@ -153,12 +174,17 @@ export class Child implements FarEnd {
   #isLost = false;
   /** How long it stays in the system after it was killed. */
   #lateMs = 0;
+  readonly #isOnNode: boolean;
 
   constructor(ports: ChildPorts) {
     this.#ports = ports;
     this.kind = ports.kind;
     this.pid = ports.pid;
-    this.life = { name: `${ports.kind} ${ports.pid}`, isOver: false };
+    const { graph } = this.#world.life;
+    const node = isNode(graph) ? `${graph} ` : '';
+    this.#isOnNode = node !== '';
+    this.life = { name: `${node}${ports.kind} ${ports.pid}`, isOver: false };
+    if (this.#isOnNode) noteNodeKernel(this.#world, ports.id, this.life);
     if (ports.kind === 'fork') {
       this.#world.count('kernels');
       const hang = this.#drawHang();
@@ -212,7 +238,8 @@ export class Child implements FarEnd {
 
   /** A kernel gets no work after the order to kill it. */
   written(bytes: Buffer): void {
-    if (this.isDoomed && bytes.includes(WORK))
+    // Bytes and signals come to a node by different connections.
+    if (this.isDoomed && !this.#isOnNode && bytes.includes(WORK))
       this.#world.problem(`${this.life.name} gets work after the server has ordered its end`);
   }
 

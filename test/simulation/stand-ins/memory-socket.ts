@@ -4,6 +4,7 @@
  * the end of the connection may follow the last piece at once. A side that does not read fills the buffer of the other one.
  */
 import { EventEmitter } from 'node:events';
+import type { Duplex } from 'node:stream';
 import { type Life, world } from '../world/world.ts';
 
 /** The end of a connection that is not the server's: it belongs to a kernel. */
@@ -47,6 +48,10 @@ export class MemorySocket extends EventEmitter {
   #nearAtMs = 0;
   #farAtMs = 0;
   #cut = false;
+  /** Whether a writer waits until the system has taken everything. */
+  #needsDrain = false;
+  /** Whether the connection closes then. */
+  #ends = false;
 
   /** `life` is the server's. */
   constructor(far: FarEnd, life: Life) {
@@ -74,7 +79,8 @@ export class MemorySocket extends EventEmitter {
     this.#far.written(bytes);
     this.writableLength += bytes.length;
     this.#send();
-    return this.writableLength === 0;
+    this.#needsDrain = this.writableLength > 0;
+    return !this.#needsDrain;
   }
 
   /** Gives the system what it has room for. */
@@ -96,6 +102,35 @@ export class MemorySocket extends EventEmitter {
       });
       if (written !== undefined) this.#later(this.#world.nowMs, written);
     }
+    if (this.#needsDrain && this.writableLength === 0) {
+      this.#needsDrain = false;
+      this.emit('drain');
+    }
+    if (this.#ends && this.writableLength === 0 && !this.destroyed) this.#endFar();
+  }
+
+  /** Closes the connection when everything is sent that was written. */
+  end(): this {
+    this.writable = false;
+    this.#ends = true;
+    if (this.writableLength === 0 && !this.destroyed) this.#endFar();
+    return this;
+  }
+
+  #endFar(): void {
+    this.#ends = false;
+    const delayMs = Math.max(0, this.#farAtMs - this.#world.nowMs) + CLOSE_MS;
+    this.#world.after(delayMs, () => this.#far.closed(), this.#far.life);
+  }
+
+  /** Hands what comes over to a stream, as fast as that takes it. */
+  pipe(to: Duplex): void {
+    this.on('data', (bytes: Buffer) => {
+      if (to.write(bytes)) return;
+      this.pause();
+      to.once('drain', () => this.resume());
+    });
+    this.resume();
   }
 
   pause(): this {

@@ -1,9 +1,13 @@
-/** `node:net` for the server of a simulation: unix sockets in memory, by which kernels and other workers reach it. */
+/**
+ * `node:net` for the server of a simulation: unix sockets in memory, by which kernels and other workers reach it, and the ports at which
+ * nodes do.
+ */
 import { EventEmitter } from 'node:events';
 import * as net from 'node:net';
 import { type World, world } from '../world/world.ts';
 import { LinkedSocket } from './linked-socket.ts';
 import { type FarEnd, MemorySocket } from './memory-socket.ts';
+import { listenersOf, type WireSocket } from './wire.ts';
 
 export * from 'node:net';
 
@@ -13,35 +17,66 @@ const ACCEPT_MS = 0.03;
 /** The longest time until a kernel notices that its server is gone. */
 const NOTICE_MS = 5;
 
+type Accepted = MemorySocket | LinkedSocket | WireSocket;
+
+/** An address: a unix socket, or a port. */
+interface Address {
+  readonly path?: string;
+  readonly port?: number;
+}
+
 class MemoryServer extends EventEmitter {
   listening = false;
   readonly life = world().life;
-  readonly #receive: (socket: MemorySocket | LinkedSocket) => void;
+  readonly #receive: (socket: Accepted) => void;
   #path = '';
+  #port = 0;
 
-  constructor(receive: (socket: MemorySocket | LinkedSocket) => void) {
+  constructor(receive: (socket: Accepted) => void) {
     super();
     this.#receive = receive;
   }
 
-  listen({ path }: { readonly path: string }, listening: () => void): this {
+  listen({ path, port = 0 }: Address, listening: () => void): this {
     world().after(LISTEN_MS, () => {
+      if (path === undefined && !this.#bind(port)) {
+        this.emit('error', Object.assign(new Error(`listen EADDRINUSE :${port}`), { code: 'EADDRINUSE' }));
+        return;
+      }
       this.listening = true;
-      this.#path = path;
-      here().set(path, this);
+      if (path !== undefined) {
+        this.#path = path;
+        here().set(path, this);
+      }
       listening();
     });
     return this;
   }
 
-  accept(socket: MemorySocket | LinkedSocket): void {
+  /** Returns false when another process that lives listens at the port. */
+  #bind(port: number): boolean {
+    const all = listenersOf(world());
+    if (all.get(port)?.life.isOver === false) return false;
+    all.set(port, this);
+    this.#port = port;
+    return true;
+  }
+
+  address(): { readonly port: number } {
+    return { port: this.#port };
+  }
+
+  accept(socket: Accepted): void {
     if (this.listening) this.#receive(socket);
     else socket.destroy();
   }
 
-  close(): this {
+  close(closed?: () => void): this {
     this.listening = false;
     if (here().get(this.#path) === this) here().delete(this.#path);
+    const ports = listenersOf(world());
+    if (ports.get(this.#port) === this) ports.delete(this.#port);
+    if (closed !== undefined) world().after(LISTEN_MS, closed);
     return this;
   }
 }
@@ -60,7 +95,7 @@ function listenerAt(path: string): MemoryServer | undefined {
   return server?.life.isOver === true ? undefined : server;
 }
 
-export function createServer(receive: (socket: MemorySocket | LinkedSocket) => void): MemoryServer {
+export function createServer(receive: (socket: Accepted) => void): MemoryServer {
   return new MemoryServer(receive);
 }
 

@@ -1,4 +1,5 @@
 /** The code that kernels of a world have run, and the questions that its models were asked. */
+import { livesUnasked } from '../nodes/kernels-of-nodes.ts';
 import type { Life, World } from './world.ts';
 
 /** How often a code has run, and when it began the last time. */
@@ -44,6 +45,9 @@ function noteKernel(of: World, user: string, kernel: Life): void {
   if (before.at(-1) === kernel) return;
   if (before.includes(kernel))
     of.problem(`${kernel.name} runs code of the session of ${user} after ${before.at(-1)?.name} has`);
+  const rival = before.find((other) => livesUnasked(of, other));
+  if (rival !== undefined)
+    of.problem(`${kernel.name} runs code of the session of ${user} while ${rival.name} lives`);
   all.set(user, [...before, kernel]);
 }
 

@@ -19,15 +19,17 @@ export interface Life {
   /** When it began, as far as that matters. */
   readonly sinceMs?: number;
   isOver: boolean;
+  /** Until when the process is stopped; undefined when it was never stopped. */
+  stoppedUntilMs?: number;
 }
 
 export const OUTSIDE: Life = { name: 'outside', isOver: false };
 
 /** Something that happens at a time. */
 export interface Task {
-  readonly atMs: number;
+  atMs: number;
   /** Orders tasks of the same time. */
-  readonly number: number;
+  number: number;
   readonly life: Life;
   readonly act: () => void;
   isCancelled: boolean;
@@ -65,8 +67,19 @@ export interface NatureOfDeadlines {
   readonly promptLimitS: number;
 }
 
+/** The nature of a world with kernels on nodes. */
+export interface NatureOfNodes {
+  /** The most that bytes are usually on their way between the server and a node. */
+  readonly wireMs: number;
+  /** The share of pieces that take longer. */
+  readonly slowWires: number;
+  /** The average time between the misfortunes of nodes. */
+  readonly nodeMisfortuneEveryMs: number;
+}
+
 /** The nature of one world. Each seed draws its own, so that together the seeds try many. */
-export interface Nature extends NatureOfProcesses, NatureOfJobs, NatureOfDeadlines, NatureOfHooks {
+export interface Nature
+  extends NatureOfProcesses, NatureOfJobs, NatureOfDeadlines, NatureOfHooks, NatureOfNodes {
   readonly flushMs: number;
   readonly slowFlush: number;
   readonly netMs: number;
@@ -125,6 +138,10 @@ export class World {
   readonly ofHangs: SeededRandom;
   /** The chance of the receivers of hooks. */
   readonly ofReceivers: SeededRandom;
+  /** The chance of connections between the server and its nodes. */
+  readonly ofWires: SeededRandom;
+  /** The chance of nodes, and of what befalls them. */
+  readonly ofNodes: SeededRandom;
   readonly #ofTurns: SeededRandom;
   readonly trace: Trace;
   /** Called at each moment at which the code of the server lets tests crash it. */
@@ -172,9 +189,12 @@ export class World {
     this.ofHangs = random.fork();
     const ofHooks = natureOfHooks(random.fork(), ofJobs);
     this.ofReceivers = random.fork();
+    this.ofWires = random.fork();
+    this.ofNodes = random.fork();
+    const ofNodes = natureOfNodes(random.fork());
     // A kernel that stays in the system after a kill is met only where kernels are killed.
     const deaf = nature.deaf || ofDeadlines.stubbornKernels > 0.1;
-    this.nature = { ...nature, ...ofProcesses, ...ofJobs, ...ofDeadlines, ...ofHooks, deaf };
+    this.nature = { ...nature, ...ofProcesses, ...ofJobs, ...ofDeadlines, ...ofHooks, ...ofNodes, deaf };
     this.trace = new Trace(this, keepsTrace);
   }
 
@@ -323,7 +343,14 @@ export class World {
   #next(): Task | undefined {
     for (;;) {
       const task = this.#take();
-      if (task === undefined || (!task.isCancelled && !task.life.isOver)) return task;
+      if (task === undefined) return task;
+      if (task.isCancelled || task.life.isOver) continue;
+      const { stoppedUntilMs = 0 } = task.life;
+      if (stoppedUntilMs <= Math.max(this.nowMs, task.atMs)) return task;
+      // Tasks of a process that is stopped happen afterwards, in their order.
+      task.atMs = stoppedUntilMs;
+      task.number = this.#number++;
+      this.#tasks.push(task);
     }
   }
 
@@ -359,6 +386,14 @@ function natureOfJobs(random: SeededRandom): NatureOfJobs {
   };
 }
 
+function natureOfNodes(random: SeededRandom): NatureOfNodes {
+  return {
+    wireMs: random.pick([0.3, 1, 1, 5]),
+    slowWires: random.pick([0, 0.02, 0.02, 0.2]),
+    nodeMisfortuneEveryMs: random.pick([1500, 4000, 4000, 15_000]),
+  };
+}
+
 function natureOfDeadlines(random: SeededRandom): NatureOfDeadlines {
   return {
     stubbornKernels: random.pick([0, 0, 0.05, 0.3]),
@@ -375,7 +410,11 @@ function natureOf(
   random: SeededRandom,
 ): Omit<
   Nature,
-  keyof NatureOfProcesses | keyof NatureOfJobs | keyof NatureOfDeadlines | keyof NatureOfHooks
+  | keyof NatureOfProcesses
+    | keyof NatureOfJobs
+    | keyof NatureOfDeadlines
+    | keyof NatureOfHooks
+    | keyof NatureOfNodes
 > {
   return {
     flushMs: random.pick([0.5, 2, 2, 20]),
