@@ -7,8 +7,8 @@ import { type Log, openLog } from '#src/base/log/log.ts';
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { PlainHost } from '#src/confined/processes/host/plain-host.ts';
 import type { App } from '#src/start/app/app-interface.ts';
-import { hostMaker } from '#src/start/app/prerequisites.ts';
 import type { RemoteKernels } from '#src/start/app/open-nodes.ts';
+import { hostMaker } from '#src/start/app/prerequisites.ts';
 import { createApp } from '#src/start/app.ts';
 import { DataDirectory } from '#storage/disk/data-directory.ts';
 import { SimulatedZygote } from './kernel/simulated-zygote.ts';
@@ -149,9 +149,7 @@ export class LoneServer extends SimulatedServer {
 
 /** Listens for nodes, as `prerequisites.ts` does. */
 async function openWithNodes(...context: [Config, DataDirectory, Log]): Promise<RemoteKernels> {
-  const { openNodes } = await world().stopWorldFor(() =>
-    aside(() => import('#src/start/app/open-nodes.ts')),
-  );
+  const { openNodes } = await world().stopWorldFor(() => aside(() => import('#src/start/app/open-nodes.ts')));
   const [config, directory, log] = context;
   return openNodes(config, directory, log, 'with sessions');
 }

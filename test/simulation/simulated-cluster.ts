@@ -6,8 +6,8 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { serverOf } from './http/uws.ts';
 import type { SimulatedZygote } from './kernel/simulated-zygote.ts';
-import { beginLife, moduleOf } from './simulated-process.ts';
 import type { SimulatedNodes } from './simulated-nodes.ts';
+import { beginLife, moduleOf } from './simulated-process.ts';
 import { HOST_LOST, SimulatedServer } from './simulated-server.ts';
 import { runWorkersWith, type WorkerChannel } from './stand-ins/cluster.ts';
 import { diskOf } from './stand-ins/disk.ts';
@@ -217,9 +217,10 @@ export class SimulatedCluster extends SimulatedServer {
   }
 
   async #runPrimary(life: Life): Promise<void> {
-    const { serveWithWorkers } = await moduleOf<
-      typeof import('#src/start/process/serve-with-workers.ts')
-    >('#src/start/process/serve-with-workers.ts', life);
+    const { serveWithWorkers } = await moduleOf<typeof import('#src/start/process/serve-with-workers.ts')>(
+      '#src/start/process/serve-with-workers.ts',
+      life,
+    );
     const options = await this.#optionsOf(life, (code) => {
       if (code !== 0 && !this.#hasLost) this.complain(`the primary has ended with the code ${code}`);
       this.#endAll();
@@ -252,10 +253,7 @@ export class SimulatedCluster extends SimulatedServer {
       '#src/base/config/config.ts',
       life,
     );
-    const { openLog } = await moduleOf<typeof import('#src/base/log/log.ts')>(
-      '#src/base/log/log.ts',
-      life,
-    );
+    const { openLog } = await moduleOf<typeof import('#src/base/log/log.ts')>('#src/base/log/log.ts', life);
     const { config } = loadConfig(
       { ...this.settings, ...SETTINGS, TROUPE_WORKERS: String(this.#size) },
       { cwd: this.folder },

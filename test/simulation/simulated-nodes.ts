@@ -191,10 +191,7 @@ export class SimulatedNodes {
       '#src/base/config/config.ts',
       life,
     );
-    const { openLog } = await moduleOf<typeof import('#src/base/log/log.ts')>(
-      '#src/base/log/log.ts',
-      life,
-    );
+    const { openLog } = await moduleOf<typeof import('#src/base/log/log.ts')>('#src/base/log/log.ts', life);
     const settings = {
       TROUPE_NODE_DIR: machine.folder,
       TROUPE_NODE_SESSIONS: SESSIONS,
@@ -235,7 +232,10 @@ export class SimulatedNodes {
   #note(machine: Machine, what: string, ms = 0): void {
     this.#troubledUntilMs = Math.max(this.#troubledUntilMs, this.#world.nowMs + ms + AFTERWARDS_MS);
     this.#world.count(`misfortunes of nodes: ${what}`);
-    this.#world.trace.add('node', `${machine.life.name}: ${what}${ms === 0 ? '' : ` for ${ms.toFixed(0)} ms`}`);
+    this.#world.trace.add(
+      'node',
+      `${machine.life.name}: ${what}${ms === 0 ? '' : ` for ${ms.toFixed(0)} ms`}`,
+    );
   }
 
   #kill(machine: Machine): void {

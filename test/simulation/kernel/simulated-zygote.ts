@@ -7,10 +7,10 @@ import type {
   StartZygote,
   Zygote,
 } from '#src/confined/processes/host/zygote-process.ts';
+import { isNode, noteNodeKernel } from '../nodes/kernels-of-nodes.ts';
 import type { FarEnd, MemorySocket } from '../stand-ins/memory-socket.ts';
 import { connectTo } from '../stand-ins/net.ts';
 import { type Life, OUTSIDE, type Task, type World, world } from '../world/world.ts';
-import { isNode, noteNodeKernel } from '../nodes/kernels-of-nodes.ts';
 import { CONTROL, FrameReader, frameOf, greetingOf, LAUNCH } from './frames.ts';
 import { type Hang, ScriptedKernel } from './scripted-kernel.ts';
 

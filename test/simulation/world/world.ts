@@ -79,7 +79,11 @@ export interface NatureOfNodes {
 
 /** The nature of one world. Each seed draws its own, so that together the seeds try many. */
 export interface Nature
-  extends NatureOfProcesses, NatureOfJobs, NatureOfDeadlines, NatureOfHooks, NatureOfNodes {
+  extends NatureOfProcesses,
+    NatureOfJobs,
+    NatureOfDeadlines,
+    NatureOfHooks,
+    NatureOfNodes {
   readonly flushMs: number;
   readonly slowFlush: number;
   readonly netMs: number;
@@ -411,10 +415,10 @@ function natureOf(
 ): Omit<
   Nature,
   | keyof NatureOfProcesses
-    | keyof NatureOfJobs
-    | keyof NatureOfDeadlines
-    | keyof NatureOfHooks
-    | keyof NatureOfNodes
+  | keyof NatureOfJobs
+  | keyof NatureOfDeadlines
+  | keyof NatureOfHooks
+  | keyof NatureOfNodes
 > {
   return {
     flushMs: random.pick([0.5, 2, 2, 20]),
