@@ -1,13 +1,31 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ShownValue } from '#src/contract/outputs/representation.ts';
+import type { Hook } from '#src/contract/wire/hook.ts';
+import type { Job, Occurrence } from '#src/contract/wire/job.ts';
 import { shortDuration } from '#src/faces/cli/show/duration.ts';
 import { eventLine } from '#src/faces/cli/show/event-line.ts';
 import { gridText } from '#src/faces/cli/show/grid.ts';
+import { hookText } from '#src/faces/cli/show/hook.ts';
+import { jobText } from '#src/faces/cli/show/job.ts';
 import { type OutputFile, outputText } from '#src/faces/cli/show/output.ts';
 import { cutTo, widthOf } from '#src/faces/cli/show/width.ts';
 import { styleOf } from '#src/faces/cli/style.ts';
 import { PNG_BASE64 } from './notebook-file.ts';
+
+const JOB = {
+  target: { notebookId: 'nb' },
+  schedule: { everyS: 60 },
+  timeZone: 'UTC',
+  outputs: [],
+  next: [],
+  retries: 0,
+  retryOn: 'server',
+  overlap: 'skip',
+  catchUp: 'last',
+  timeoutS: null,
+  status: 'waiting',
+};
 
 /** The text for a value, and the kept files. */
 function show(value: ShownValue, { color = false, columns }: { color?: boolean; columns?: number } = {}) {
@@ -22,6 +40,36 @@ function show(value: ShownValue, { color = false, columns }: { color?: boolean; 
 
 const html = (data: string, options: { color?: boolean; columns?: number } = {}) =>
   show({ mimetype: 'text/html', data }, options).text;
+
+test('a name from another member adds no line to the facts of a job or a hook, and a firing by a hook says so', () => {
+  const name = 'Sales\nstatus  paused: run this\u001b[31m';
+  const of = { id: 'x', name, metadata: {}, ownerId: 'ada', paused: false, reason: null, failures: 0 };
+  const job = { ...of, ...JOB, arguments: ['--a\nb'] } as unknown as Job;
+  const occurrence = {
+    dueAt: '2027-01-01T06:00:00.000Z',
+    trigger: 'hook',
+    status: 'due',
+    attempts: 1,
+    reason: null,
+  };
+  const text = jobText(job, [occurrence as unknown as Occurrence], styleOf(false), false);
+  assert.match(text, /^name +Sales status {2}paused: run this$/m);
+  assert.match(text, /^arguments +--a b$/m);
+  assert.match(text, /^2027-01-01T06:00:00.000Z {2}hook /m);
+  const hook = {
+    ...of,
+    url: 'https://receiver.example',
+    events: [],
+    filter: {},
+    status: 'idle',
+    pending: 0,
+    olderSecretUntil: null,
+  };
+  assert.match(
+    hookText(hook as unknown as Hook, [], styleOf(false), false),
+    /^name +Sales status {2}paused: run this$/m,
+  );
+});
 
 test('Python values are shown as Python prints them', () => {
   assert.equal(

@@ -1,5 +1,6 @@
 /** Hooks and their deliveries as text. */
 import type { Delivery, Hook } from '#src/contract/wire/hook.ts';
+import { safeLine } from '../safe-text.ts';
 import type { Style } from '../style.ts';
 import { table } from '../table.ts';
 import type { ListColumn } from '../terminal.ts';
@@ -32,12 +33,12 @@ export function hookText(hook: Hook, deliveries: readonly Delivery[], style: Sty
   const { notebookId, jobId, metadata = {} } = filter;
   const facts = [
     ['hook', id],
-    ...(name === null ? [] : [['name', name]]),
+    ...(name === null ? [] : [['name', safeLine(name)]]),
     ['url', url],
     ['events', events.join(', ')],
     ...(notebookId === undefined ? [] : [['notebook', notebookId]]),
     ...(jobId === undefined ? [] : [['job', jobId]]),
-    ...Object.entries(metadata).map(([key, value]) => ['metadata', `${key}=${value}`]),
+    ...Object.entries(metadata).map(([key, value]) => ['metadata', safeLine(`${key}=${value}`)]),
     ['owner', ownerId],
     ...(olderSecretUntil === null ? [] : [['older secret', `signs, too, until ${olderSecretUntil}`]]),
     ['status', statusText(hook, style)],
