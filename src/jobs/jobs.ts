@@ -132,6 +132,7 @@ export class Jobs {
   async list(caller: Principal, page: PageRequest & JobFilters): Promise<Listing<Job>> {
     const { workspaceId } = caller;
     checkCursor(page.after, (text) => isIdOf('job', text));
+    const sizes = new WeakMap<Job, number>();
     return slicedListing(this.#context.store, {
       page,
       workspaceId,
@@ -142,8 +143,13 @@ export class Jobs {
         const { target } = stored.definition;
         const isOfNotebook = 'notebookId' in target && target.notebookId === page.notebookId;
         if (page.notebookId !== undefined && !isOfNotebook) return undefined;
-        return this.#targets.mayKnow(caller, stored) ? this.#shown(workspaceId, id, stored) : undefined;
+        if (!this.#targets.mayKnow(caller, stored)) return undefined;
+        const job = this.#shown(workspaceId, id, stored);
+        sizes.set(job, record.definition.byteLength);
+        return job;
       },
+      // Arguments and prompts may take a megabyte of each job.
+      sizeOf: (job) => sizes.get(job) ?? 0,
     });
   }
 

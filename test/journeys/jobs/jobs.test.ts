@@ -216,6 +216,19 @@ test('a schedule that is not valid makes no job, and a valid one is shown before
   assert.deepEqual(new Set(next.map((at) => new Date(at).getUTCDay())), new Set([1]));
 });
 
+test('a page of jobs that would be larger than 16 MiB ends early', async () => {
+  const notebookId = await notebookOf('1');
+  const large = Array<string>(125).fill('x'.repeat(8000));
+  const made = [];
+  for (let count = 0; count < 18; count++)
+    made.push(await jobs.create({ target: { notebookId }, schedule: YEARLY, arguments: large }));
+  const { items, nextCursor } = await jobs.list({ notebookId, limit: 100 });
+  assert.deepEqual([items.length, nextCursor], [16, made[15]?.id]);
+  const { items: rest } = await jobs.list({ notebookId, after: nextCursor ?? '' });
+  assert.equal(rest.length, 2);
+  for (const { id } of made) await jobs.delete(id);
+});
+
 test('jobs are listed in pages, and a job that is deleted is gone with its occurrences', async () => {
   const notebookId = await notebookOf('1');
   const made = [];
