@@ -48,6 +48,12 @@ export interface StoredHook {
   readonly definition: Definition;
 }
 
+/** A delivery as it is stored. */
+export interface StoredDelivery extends Delivery {
+  /** The conversation that the delivery tells of. Absent when it tells of none. */
+  readonly agentSessionId?: string;
+}
+
 /** Names a hook among all actors of its kind. */
 export type HookAddress = ActorId & { readonly id: HookId };
 
@@ -186,7 +192,7 @@ export class HookStates {
   }
 
   /** Stores a delivery that waits from now on. Removes the oldest deliveries beyond the limits. */
-  queue(hook: ActorId, delivery: Delivery): void {
+  queue(hook: ActorId, delivery: StoredDelivery): void {
     const { store } = this.#context;
     const { workspaceId, id } = hook;
     const nowMs = Date.parse(delivery.queuedAt);
@@ -257,13 +263,13 @@ export class HookStates {
   }
 
   /** Returns a stored delivery; undefined when there is none. */
-  delivery(workspaceId: string, hookId: string, deliveryId: string): Delivery | undefined {
+  delivery(workspaceId: string, hookId: string, deliveryId: string): StoredDelivery | undefined {
     const bytes = this.#context.store.get(deliveryRecords, workspaceId, hookId, deliveryId);
     return bytes && deliveryIn(bytes);
   }
 
   /** Stores a delivery that is over, and counts it for the metrics. */
-  end(tx: Transaction, workspaceId: string, delivery: Delivery): void {
+  end(tx: Transaction, workspaceId: string, delivery: StoredDelivery): void {
     const { hookDeliveries, hookDelay } = this.#context.metrics;
     const { status, reason, queuedAt } = delivery;
     hookDeliveries.of(status, reason?.code ?? '').add();
@@ -272,7 +278,7 @@ export class HookStates {
     this.put(tx, workspaceId, delivery);
   }
 
-  put(tx: Transaction, workspaceId: string, delivery: Delivery): void {
+  put(tx: Transaction, workspaceId: string, delivery: StoredDelivery): void {
     const bytes = Buffer.from(JSON.stringify(delivery));
     tx.put(deliveryRecords, bytes, workspaceId, delivery.hookId, delivery.id);
   }
@@ -306,9 +312,14 @@ export function definitionIn({ definition }: HookRecord): Definition {
 }
 
 /** Returns a stored delivery. */
-export function deliveryIn(bytes: Uint8Array): Delivery {
-  const parsed: Delivery = JSON.parse(Buffer.from(bytes).toString('utf8'));
+export function deliveryIn(bytes: Uint8Array): StoredDelivery {
+  const parsed: StoredDelivery = JSON.parse(Buffer.from(bytes).toString('utf8'));
   return parsed;
+}
+
+/** Returns a delivery as the API shows it. */
+export function shownDelivery({ agentSessionId: _, ...delivery }: StoredDelivery): Delivery {
+  return delivery;
 }
 
 /** Names a hook among all actors of its kind. */

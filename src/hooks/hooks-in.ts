@@ -9,7 +9,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { Principal } from '#src/base/caller/principal.ts';
 import { AppError, type ErrorCode, notFound } from '#src/base/errors/errors.ts';
 import { refuseOverQuota } from '#src/base/errors/quota.ts';
-import { type HookInId, newId, timeOfText, timeText, type WorkspaceId } from '#src/base/ids.ts';
+import { type HookInId, newId, timeOfText, timeText, type UserId, type WorkspaceId } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import type { CreatedHookIn, HookIn } from '#src/contract/wire/hook.ts';
 import type { Occurrence } from '#src/contract/wire/job.ts';
@@ -46,6 +46,13 @@ export interface HookRequest {
   readonly body: Uint8Array;
 }
 
+export interface HookInParts {
+  /** The URL of the server; undefined when it has none, so that the URLs of hooks are paths. */
+  readonly publicUrl: string | undefined;
+  /** Returns whether a user is a member who may fire jobs. */
+  readonly mayFire: (workspaceId: WorkspaceId, userId: UserId) => boolean;
+}
+
 /** A firing, as one worker asks it of another. */
 interface AskedFiring {
   readonly hookInId: string;
@@ -71,6 +78,8 @@ const MEMORY_MS = 24 * 3_600_000;
 export const MAX_REMEMBERED = 1000;
 /** How many old ids one firing forgets. */
 const MAX_FORGOTTEN = 10;
+/** The most signatures of one request that are compared. A rotation needs two. */
+const MAX_SIGNATURES = 10;
 /** The most ids that one commit of a deletion removes. */
 const MAX_REMOVED = 200;
 /** The kind of the removals of hooks that fire jobs. */
@@ -85,13 +94,20 @@ export class HooksIn {
   readonly #jobs: FiredJobs;
   readonly #vault: HookInVault;
   readonly #publicUrl: string;
+  readonly #mayFire: HookInParts['mayFire'];
   /** Compared in place of the secret of an unknown hook, so that its refusal takes as long. */
   readonly #decoy = newHookSecret();
 
-  constructor(context: HookInContext, jobs: FiredJobs, vault: HookInVault, publicUrl: string | undefined) {
+  constructor(
+    context: HookInContext,
+    jobs: FiredJobs,
+    vault: HookInVault,
+    { publicUrl, mayFire }: HookInParts,
+  ) {
     this.#context = context;
     this.#jobs = jobs;
     this.#vault = vault;
+    this.#mayFire = mayFire;
     this.#publicUrl = publicUrl?.replace(/(?<!\/)\/+$/, '') ?? '';
     jobs.onDelete((tx, { workspaceId, id }) => this.#removeAll(tx, workspaceId, id));
     context.removals.define(HOOK_IN, (workspaceId, id) => this.#removeSome(workspaceId, id));
@@ -170,7 +186,8 @@ export class HooksIn {
   /**
    * Fires the job of a hook. Resolves with the occurrence once it is on disk; a request whose id is known gets the occurrence of the
    * first request. Rejects with `unauthenticated`, alike for an unknown hook and a wrong secret, with `malformed_json`,
-   * `body_too_large`, `job_running`, `not_found`, and `unavailable` while the job has no home.
+   * `body_too_large`, `job_running`, `not_found`, `role_too_low` when the member who made the hook may not fire jobs any more, and
+   * `unavailable` while the job has no home.
    */
   async fire(request: HookRequest): Promise<Occurrence> {
     const { store, cluster } = this.#context;
@@ -219,6 +236,7 @@ export class HooksIn {
       const first: Occurrence = JSON.parse(Buffer.from(known).toString('utf8'));
       return first;
     }
+    this.#checkCreator(workspaceId as WorkspaceId, jobId, hookInId);
     const occurrence = this.#jobs.fireByHook(workspaceId as WorkspaceId, jobId, {
       hookInId,
       arguments: words,
@@ -230,6 +248,18 @@ export class HooksIn {
         this.#forget(tx, workspaceId, hookInId);
       });
     return occurrence;
+  }
+
+  /** A member who has left knows the secret still, and an owner of the workspace may have taken the job over. */
+  #checkCreator(workspaceId: WorkspaceId, jobId: string, hookInId: string): void {
+    const record = this.#context.store.get(hookInRecords, workspaceId, jobId, hookInId);
+    if (record === undefined) throw notFound();
+    const { createdBy } = record;
+    if (this.#mayFire(workspaceId, createdBy as UserId)) return;
+    throw new AppError(
+      'role_too_low',
+      `${createdBy}, who made the hook, may not fire jobs of the workspace any more. Make another hook in its place.`,
+    );
   }
 
   /** Forgets some ids that are too old or too many. Each firing forgets more than it adds. */
@@ -274,7 +304,7 @@ function isProvenBy(secret: string, request: HookRequest): boolean {
     Math.abs(Date.now() / 1000 - Number(webhookTimestamp)) <= MAX_SKEW_S;
   const expected = signatureOf(secret, webhookId, webhookTimestamp, body);
   const isSigned = webhookSignature
-    .split(' ')
+    .split(' ', MAX_SIGNATURES)
     .map((signature) => isEqual(signature, expected))
     .includes(true);
   return isBearer || (isFresh && webhookId !== '' && isSigned);

@@ -29,7 +29,9 @@ import {
   deliveryIn,
   type HookStates,
   hookIdOf,
+  type StoredDelivery,
   type StoredHook,
+  shownDelivery,
 } from './hook-states.ts';
 import type { Outbox } from './outbox.ts';
 import { newHookSecret } from './signature.ts';
@@ -39,6 +41,9 @@ export interface HookVault {
   seal(tx: Transaction, workspaceId: string, name: string, secret: string): void;
   remove(tx: Transaction, workspaceId: string, name: string): void;
 }
+
+/** Returns whether the caller may know that there is this conversation. */
+export type MayKnow = (caller: Principal, agentSessionId: string) => boolean;
 
 /** The most hooks of a workspace. */
 const MAX_HOOKS = 100;
@@ -54,12 +59,14 @@ export class Hooks {
   readonly #states: HookStates;
   readonly #outbox: Outbox;
   readonly #vault: HookVault;
+  readonly #mayKnow: MayKnow;
 
-  constructor(context: PlaneContext, states: HookStates, outbox: Outbox, vault: HookVault) {
+  constructor(context: PlaneContext, states: HookStates, outbox: Outbox, vault: HookVault, mayKnow: MayKnow) {
     this.#context = context;
     this.#states = states;
     this.#outbox = outbox;
     this.#vault = vault;
+    this.#mayKnow = mayKnow;
     context.removals.define(HOOK, (workspaceId, hookId) => this.#removeSome(workspaceId, hookId));
   }
 
@@ -177,18 +184,27 @@ export class Hooks {
   /** Queues a delivery that tests the receiver. Throws `not_found`, `role_too_low` and `hook_paused`. */
   test(caller: Principal, hookId: string): Delivery {
     this.#sending(caller, hookId);
-    return this.#outbox.test(caller.workspaceId, hookId);
+    return shownDelivery(this.#outbox.test(caller.workspaceId, hookId));
   }
 
-  /** Returns a page of the deliveries of a hook, oldest first unless the order says otherwise. Throws `not_found`, `invalid_cursor`. */
-  deliveries(workspaceId: WorkspaceId, hookId: string, page: PageRequest): Listing<Delivery> {
+  /**
+   * Returns a page of the deliveries of a hook, oldest first unless the order says otherwise, without those that tell of a
+   * conversation that the caller may not know. Throws `not_found`, `invalid_cursor`.
+   */
+  deliveries(caller: Principal, hookId: string, page: PageRequest): Listing<Delivery> {
+    const { workspaceId } = caller;
     checkCursor(page.after, (text) => isIdOf('delivery', text));
-    this.#states.read(workspaceId, hookId);
+    const { ownerId } = this.#states.read(workspaceId, hookId).record;
     const { store } = this.#context;
+    const isKnown = ({ agentSessionId }: StoredDelivery) =>
+      agentSessionId === undefined || ownerId === caller.userId || this.#mayKnow(caller, agentSessionId);
     return listingOf(
       store.list(deliveryRecords, workspaceId, [hookId], pageOf(page)),
       page.limit,
-      deliveryIn,
+      (bytes: Uint8Array) => {
+        const delivery = deliveryIn(bytes);
+        return isKnown(delivery) ? shownDelivery(delivery) : undefined;
+      },
     );
   }
 
@@ -198,7 +214,7 @@ export class Hooks {
     this.#sending(caller, hookId);
     const delivery = this.#states.delivery(workspaceId, hookId, deliveryId);
     if (delivery === undefined) throw notFound();
-    if (delivery.status === 'pending') return delivery;
+    if (delivery.status === 'pending') return shownDelivery(delivery);
     const now = timestamp();
     const again = {
       ...delivery,
@@ -208,7 +224,7 @@ export class Hooks {
       finishedAt: null,
     } as const;
     this.#states.queue(hookIdOf(workspaceId, hookId), again);
-    return again;
+    return shownDelivery(again);
   }
 
   /** Returns a hook that the caller controls: the owner of the hook and owners of the workspace do. */

@@ -18,7 +18,7 @@ import {
   type WorkspaceId,
 } from '#src/base/ids.ts';
 import { timestamp } from '#src/base/time/clock.ts';
-import type { Delivery, HookEventType, HookFilter } from '#src/contract/wire/hook.ts';
+import type { HookEventType, HookFilter } from '#src/contract/wire/hook.ts';
 import type { Occurrence } from '#src/contract/wire/job.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
 import { definitionIn, type JobStates, occurrenceIn } from '#src/jobs/job-states.ts';
@@ -30,10 +30,14 @@ import { slotText, timedPlaceOf } from '#storage/lists/timed-places.ts';
 import { type HookRecord, hookEvents, hookPlaces, wantedEvents } from '#storage/records/hooks.ts';
 import { jobRecords, occurrenceRecords } from '#storage/records/jobs.ts';
 import { runIndex } from '#storage/records/runs.ts';
-import { type HookStates, hookIdOf } from './hook-states.ts';
+import { type HookStates, hookIdOf, type StoredDelivery } from './hook-states.ts';
 
 /** An event as it is stored until there are deliveries of it. */
-type StoredEvent = { readonly at: string } & (
+type StoredEvent = {
+  readonly at: string;
+  /** The conversation that the event is about, because its run or its job may be deleted before the event is told. */
+  readonly agentSessionId?: string;
+} & (
   | {
       readonly type: Extract<HookEventType, `run.${string}`>;
       readonly runId: RunId;
@@ -98,13 +102,15 @@ export class Outbox {
   }
 
   /** Stores an event in the commit of this turn, if a hook of the workspace wants events of its type. */
-  note(workspaceId: WorkspaceId, event: DistributiveOmit<StoredEvent, 'at'>): void {
+  note(workspaceId: WorkspaceId, event: DistributiveOmit<StoredEvent, 'at' | 'agentSessionId'>): void {
     const { store, cluster } = this.#context;
     if (store.get(wantedEvents, workspaceId)?.includes(event.type) !== true) return;
     const id = newId('hookEvent');
     const ms = timeOfId(id);
     const slot = slotOf(workspaceId);
-    const bytes = Buffer.from(JSON.stringify({ ...event, at: timestamp(ms) }));
+    const bytes = Buffer.from(
+      JSON.stringify({ ...event, ...this.#conversationOf(workspaceId, event), at: timestamp(ms) }),
+    );
     store.write((tx) => {
       tx.put(hookEvents, bytes, workspaceId, id);
       tx.mark(hookPlaces, SYSTEM, slotText(slot), placeOfEvent(workspaceId, id));
@@ -112,6 +118,22 @@ export class Outbox {
     if (cluster.owns(workspaceId)) this.#parts.onPlace({ slot, ms, left: null });
     else this.#announce(slot);
     faultPoint('hook.noted');
+  }
+
+  #conversationOf(
+    workspaceId: WorkspaceId,
+    event: DistributiveOmit<StoredEvent, 'at'>,
+  ): Pick<StoredEvent, 'agentSessionId'> {
+    const { store } = this.#context;
+    if ('jobId' in event) {
+      const record = store.get(jobRecords, workspaceId, event.jobId);
+      const target = record && definitionIn(record).target;
+      return target !== undefined && 'agentSessionId' in target
+        ? { agentSessionId: target.agentSessionId }
+        : {};
+    }
+    const entry = 'errorCode' in event ? store.get(runIndex, workspaceId, event.runId) : undefined;
+    return entry?.kind === 'agent' ? { agentSessionId: entry.sessionId } : {};
   }
 
   /** Asks the home of the slot to look, once the events of this turn are on disk. */
@@ -170,9 +192,10 @@ export class Outbox {
   }
 
   /** Queues a delivery that tests the receiver, and returns it. */
-  test(workspaceId: WorkspaceId, hookId: string): Delivery {
+  test(workspaceId: WorkspaceId, hookId: string): StoredDelivery {
     const data = { workspaceId, hookId };
-    const delivery = newDelivery(hookId, { type: 'hook.test', at: timestamp(), data });
+    const event = { type: 'hook.test', at: timestamp(), data, agentSessionId: null };
+    const delivery = newDelivery(hookId, event);
     this.#states.queue(hookIdOf(workspaceId, hookId), delivery);
     return delivery;
   }
@@ -204,7 +227,10 @@ export class Outbox {
       link: this.#link(pathOf('getJob', { jobId })),
     };
     // A job that prompts an agent is known to the users of the conversation alone.
-    const agentSessionId = target !== undefined && 'agentSessionId' in target ? target.agentSessionId : null;
+    const agentSessionId =
+      target !== undefined && 'agentSessionId' in target
+        ? target.agentSessionId
+        : (event.agentSessionId ?? null);
     return { type, at, notebookId, jobId, agentSessionId, metadata: definition?.metadata ?? {}, data };
   }
 
@@ -216,7 +242,7 @@ export class Outbox {
     const sessionId = entry?.sessionId ?? null;
     const job = this.#jobOf(workspaceId, runId, metadata);
     const isAgent = entry?.kind === 'agent';
-    const agentSessionId = isAgent ? sessionId : null;
+    const agentSessionId = isAgent ? sessionId : (event.agentSessionId ?? null);
     const notebookId = job?.notebookId ?? (isAgent ? null : sessionId);
     const data = {
       workspaceId,
@@ -265,7 +291,10 @@ function isOlder({ at }: ToldEvent, { createdAt }: HookRecord): boolean {
   return createdAt > at && createdAt <= timestamp();
 }
 
-function newDelivery(hookId: string, { type, at, data }: Pick<ToldEvent, 'type' | 'at' | 'data'>): Delivery {
+function newDelivery(
+  hookId: string,
+  { type, at, data, agentSessionId }: Pick<ToldEvent, 'type' | 'at' | 'data' | 'agentSessionId'>,
+): StoredDelivery {
   const now = timestamp();
   return {
     id: newId<DeliveryId>('delivery'),
@@ -282,6 +311,7 @@ function newDelivery(hookId: string, { type, at, data }: Pick<ToldEvent, 'type' 
     nextAttemptAt: now,
     finishedAt: null,
     createdAt: now,
+    ...(agentSessionId !== null && { agentSessionId }),
   };
 }
 

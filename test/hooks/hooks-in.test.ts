@@ -56,7 +56,8 @@ async function hookOf(t: TestContext) {
     remove: () => undefined,
     open: () => secret,
   };
-  const hooks = new HooksIn({ store, cluster: ALONE, removals }, jobs as never, vault, undefined);
+  const parts = { publicUrl: undefined, mayFire: () => true };
+  const hooks = new HooksIn({ store, cluster: ALONE, removals }, jobs as never, vault, parts);
   const { id } = hooks.create(CALLER, 'job_1', null);
   await store.durable();
   const fire = async (webhookId: string) => {

@@ -9,6 +9,7 @@ import { Outbox } from '#src/hooks/outbox.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { ALONE } from '#src/runtime/homes/cluster.ts';
 import { hookEvents, hookRecords } from '#storage/records/hooks.ts';
+import { runIndex } from '#storage/records/runs.ts';
 import { eventually } from '#test/support/processes.ts';
 import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
 
@@ -32,7 +33,19 @@ test('a hook does not get an event that had happened before its creation', async
   assert.equal(outbox.attend(later), 0);
 });
 
-async function outboxOf(t: TestContext) {
+test('the end of a prompt whose run is deleted meanwhile is told to those alone who may know the conversation', async (t) => {
+  for (const [mayKnow, told] of [
+    [true, 1],
+    [false, 0],
+  ] as const) {
+    const outbox = await outboxOf(t, mayKnow);
+    const hook = outbox.create(timestamp(Date.now() - HOUR_MS));
+    await outbox.endRun('conv_1');
+    assert.equal(outbox.attend(hook), told);
+  }
+});
+
+async function outboxOf(t: TestContext, mayKnow = true) {
   const { store } = await temporaryStore(t);
   const states = new HookStates({
     store,
@@ -47,7 +60,7 @@ async function outboxOf(t: TestContext) {
     },
   };
   const jobs = { onOccurrence: () => undefined, onPaused: () => undefined };
-  const parts = { mayKnow: () => true, jobs, publicUrl: undefined, onPlace: () => undefined };
+  const parts = { mayKnow: () => mayKnow, jobs, publicUrl: undefined, onPlace: () => undefined };
   const outbox = new Outbox({ store, cluster: ALONE, runs } as never, states, parts);
   return {
     create(createdAt: string): HookId {
@@ -69,9 +82,23 @@ async function outboxOf(t: TestContext) {
       states.noteWanted(WORKSPACE);
       return id;
     },
-    /** Resolves when the event is stored. */
-    async endRun() {
-      tellEnd({ workspaceId: WORKSPACE }, { runId: newId<RunId>('run'), status: 'failed', error: null });
+    /** Resolves when the event is stored. A run of a conversation is deleted then. */
+    async endRun(sessionId?: string) {
+      const runId = newId<RunId>('run');
+      if (sessionId !== undefined)
+        store.write((tx) => {
+          const entry = {
+            kind: 'agent',
+            sessionId,
+            environmentId: null,
+            status: 'failed',
+            createdAt: timestamp(),
+          } as const;
+          tx.put(runIndex, entry, WORKSPACE, runId);
+        });
+      tellEnd({ workspaceId: WORKSPACE }, { runId, status: 'failed', error: null });
+      await store.durable();
+      store.write((tx) => tx.remove(runIndex, WORKSPACE, runId));
       await store.durable();
     },
     /** Makes the deliveries of the events. Returns how many wait for a hook. */

@@ -94,6 +94,7 @@ export function hookInRoutes(
         'too_many_attempts',
         'unavailable',
         'not_found',
+        'role_too_low',
       ],
       async handle({ params, headers, content, remoteAddress }) {
         requests.count(remoteAddress);
@@ -203,8 +204,7 @@ export function hookRoutes(hooks: Hooks): readonly Route[] {
       access: { action: 'hook.read' },
       readsStoreOnly: true,
       errors: ['invalid_cursor'],
-      handle: ({ principal, params, query }) =>
-        ok(hooks.deliveries(principal.workspaceId, params.hookId, query)),
+      handle: ({ principal, params, query }) => ok(hooks.deliveries(principal, params.hookId, query)),
     }),
     defineRoute({
       ...OPERATIONS.replayDelivery,

@@ -66,6 +66,10 @@ export function openHooks(ground: HookGround, stack: AsyncDisposableStack): Hook
       mayHaveHooks: (role) => reaches(role, 'editor'),
     }),
   );
+  const mayFire = (workspaceId: WorkspaceId, userId: UserId) => {
+    const role = members.reader(workspaceId, userId)?.role;
+    return role !== undefined && reaches(role, 'editor');
+  };
   const isEvent = (id: string) => isIdOf('hookEvent', id);
   const clock = stack.use(
     new PlaceClock({
@@ -83,8 +87,8 @@ export function openHooks(ground: HookGround, stack: AsyncDisposableStack): Hook
   );
   states.onPlace((moved) => clock.note(moved));
   return {
-    hooks: new Hooks(ground, states, outbox, vault),
-    hooksIn: new HooksIn(ground, jobs.jobs, vault, config.publicUrl),
+    hooks: new Hooks(ground, states, outbox, vault, agents.mayKnow),
+    hooksIn: new HooksIn(ground, jobs.jobs, vault, { publicUrl: config.publicUrl, mayFire }),
     condition: () => ({ overdueS: clock.overdueMs(Date.now()) / 1000, counts: states.tally.counts() }),
     forget: (workspaceId) => states.tally.forget(workspaceId),
     begin() {

@@ -63,6 +63,11 @@ test('an unknown hook, a wrong secret, a changed body and an old signature get t
     await post(url, good, '{"changed": true}'),
     await post(url, old, '{}'),
     await post(url, early, '{}'),
+    await post(
+      url,
+      { ...good, 'webhook-signature': `${'v1,AAAA '.repeat(10)}${good['webhook-signature']}` },
+      '{}',
+    ),
   ];
   const seen = await Promise.all(
     answers.map(async (answer) => {
@@ -113,6 +118,25 @@ test('a job has at most ten hooks, which only those who control the job see, and
   assert.equal(items[0]?.id, id);
   await jobs.delete(jobId);
   assert.equal((await post(url, { authorization: `Bearer ${secret}` }, '')).status, 401);
+});
+
+test('the secret of a member who has left fires nothing, also after an owner has taken the job over', async () => {
+  const carol = await addMember(server, 'carol-of-hooks-in', 'editor');
+  const { id: notebookId } = await notebooks.create({
+    serialization: { cells: [{ cell_id: 'c', code: '1' }] },
+  });
+  const target = { notebookId };
+  const { id, updatedAt } = await carol.client.jobs.create({ target, schedule: { cron: '0 7 1 1 *' } });
+  const { url, secret } = await carol.client.hooksIn.create(id);
+  await jobs.update(id, { expectedUpdatedAt: updatedAt, takeOver: true });
+  await server.client.members.delete('carol-of-hooks-in');
+  const refused = await post(url, { authorization: `Bearer ${secret}` }, '');
+  assert.equal(refused.status, 403);
+  assert.match(
+    ((await refused.json()) as { detail: string }).detail,
+    /^carol-of-hooks-in, who made the hook/,
+  );
+  assert.deepEqual((await jobs.occurrences(id)).items, []);
 });
 
 function post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<Response> {
