@@ -1,5 +1,6 @@
 /** Jobs and their occurrences as text. */
 import type { Job, JobTarget, Occurrence, Schedule } from '#src/contract/wire/job.ts';
+import { safeLine } from '../safe-text.ts';
 import type { Style } from '../style.ts';
 import { table } from '../table.ts';
 import type { ListColumn } from '../terminal.ts';
@@ -87,9 +88,9 @@ export function jobText(job: Job, occurrences: readonly Occurrence[], style: Sty
   } = job;
   const facts = [
     ['job', id],
-    ...(name === null ? [] : [['name', name]]),
+    ...(name === null ? [] : [['name', safeLine(name)]]),
     ...targetFacts(target),
-    ...(words.length === 0 ? [] : [['arguments', words.join(' ')]]),
+    ...(words.length === 0 ? [] : [['arguments', safeLine(words.join(' '))]]),
     ['schedule', scheduleText(job)],
     ['owner', job.ownerId],
     ['retries', String(retries)],
@@ -98,7 +99,7 @@ export function jobText(job: Job, occurrences: readonly Occurrence[], style: Sty
     ['catch-up', catchUp],
     ...(timeoutS === null ? [] : [['timeout', `${timeoutS} s`]]),
     ...(outputs.includes('html') ? [['page', `kept of each run: troupe jobs report ${id}`]] : []),
-    ...Object.entries(metadata).map(([key, value]) => ['metadata', `${key}=${value}`]),
+    ...Object.entries(metadata).map(([key, value]) => ['metadata', safeLine(`${key}=${value}`)]),
     ['status', statusText(job, style)],
     ...job.next.map((instant, index) => [index === 0 ? 'next' : '', localTime(instant, job.timeZone)]),
   ];
