@@ -22,7 +22,7 @@ import type { HookEventType, HookFilter } from '#src/contract/wire/hook.ts';
 import type { Occurrence } from '#src/contract/wire/job.ts';
 import { pathOf } from '#src/contract/wire/paths.ts';
 import { definitionIn, type JobStates, occurrenceIn } from '#src/jobs/job-states.ts';
-import type { MovedPlace } from '#src/runtime/homes/place-clock.ts';
+import { MAX_TURN_MS, type MovedPlace } from '#src/runtime/homes/place-clock.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
 import { SYSTEM } from '#storage/keys.ts';
@@ -37,6 +37,8 @@ type StoredEvent = {
   readonly at: string;
   /** The conversation that the event is about, because its run or its job may be deleted before the event is told. */
   readonly agentSessionId?: string;
+  /** The last hook to which the event was offered, if a turn was too short for all hooks. */
+  readonly offeredTo?: string;
 } & (
   | {
       readonly type: Extract<HookEventType, `run.${string}`>;
@@ -102,15 +104,16 @@ export class Outbox {
   }
 
   /** Stores an event in the commit of this turn, if a hook of the workspace wants events of its type. */
-  note(workspaceId: WorkspaceId, event: DistributiveOmit<StoredEvent, 'at' | 'agentSessionId'>): void {
+  note(
+    workspaceId: WorkspaceId,
+    event: DistributiveOmit<StoredEvent, 'at' | 'agentSessionId' | 'offeredTo'>,
+  ): void {
     const { store, cluster } = this.#context;
     if (store.get(wantedEvents, workspaceId)?.includes(event.type) !== true) return;
     const id = newId('hookEvent');
     const ms = timeOfId(id);
     const slot = slotOf(workspaceId);
-    const bytes = Buffer.from(
-      JSON.stringify({ ...event, ...this.#conversationOf(workspaceId, event), at: timestamp(ms) }),
-    );
+    const bytes = encoded({ ...event, ...this.#conversationOf(workspaceId, event), at: timestamp(ms) });
     store.write((tx) => {
       tx.put(hookEvents, bytes, workspaceId, id);
       tx.mark(hookPlaces, SYSTEM, slotText(slot), placeOfEvent(workspaceId, id));
@@ -157,14 +160,29 @@ export class Outbox {
       : null;
   }
 
-  /** Makes the deliveries of an event, and removes it. */
+  /**
+   * Makes the deliveries of an event, and removes it. An event that many hooks want takes several calls. Its place stays until then, so
+   * that the clock attends to it again before later events.
+   */
   attend(workspaceId: WorkspaceId, eventId: string): void {
     const { store } = this.#context;
+    const endMs = performance.now() + MAX_TURN_MS;
     const bytes = store.get(hookEvents, workspaceId, eventId);
     if (bytes === undefined) return;
     const event: StoredEvent = JSON.parse(Buffer.from(bytes).toString('utf8'));
     const told = this.#toldOf(workspaceId, event);
-    for (const hookId of this.#states.idsIn(workspaceId)) this.#offer(workspaceId, hookId, told);
+    const { offeredTo = '' } = event;
+    let last: string | undefined;
+    for (const hookId of [...this.#states.idsIn(workspaceId)].sort()) {
+      if (hookId <= offeredTo) continue;
+      if (last !== undefined && performance.now() >= endMs) {
+        const rest = encoded({ ...event, offeredTo: last });
+        store.write((tx) => tx.put(hookEvents, rest, workspaceId, eventId));
+        return;
+      }
+      this.#offer(workspaceId, hookId, told);
+      last = hookId;
+    }
     const slot = slotOf(workspaceId);
     const place = placeOfEvent(workspaceId, eventId);
     store.write((tx) => {
@@ -274,6 +292,10 @@ export class Outbox {
   #link(path: string): string {
     return `${this.#parts.publicUrl?.replace(/(?<!\/)\/+$/, '') ?? ''}${path}`;
   }
+}
+
+function encoded(event: StoredEvent): Uint8Array {
+  return Buffer.from(JSON.stringify(event));
 }
 
 type DistributiveOmit<T, Key extends PropertyKey> = T extends unknown ? Omit<T, Key> : never;

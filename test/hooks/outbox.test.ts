@@ -8,6 +8,7 @@ import { HookStates } from '#src/hooks/hook-states.ts';
 import { Outbox } from '#src/hooks/outbox.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { ALONE } from '#src/runtime/homes/cluster.ts';
+import { MAX_TURN_MS } from '#src/runtime/homes/place-clock.ts';
 import { hookEvents, hookRecords } from '#storage/records/hooks.ts';
 import { runIndex } from '#storage/records/runs.ts';
 import { eventually } from '#test/support/processes.ts';
@@ -20,7 +21,8 @@ test('a hook that was created before the clock was set back gets the events sinc
   const outbox = await outboxOf(t);
   const hook = outbox.create(timestamp(Date.now() + HOUR_MS));
   await outbox.endRun();
-  assert.equal(outbox.attend(hook), 1);
+  outbox.attend();
+  assert.equal(outbox.waiting(hook), 1);
 });
 
 test('a hook does not get an event that had happened before its creation', async (t) => {
@@ -30,7 +32,8 @@ test('a hook does not get an event that had happened before its creation', async
   const endedMs = Date.now();
   await eventually('the clock goes on', () => Date.now() > endedMs + 1);
   const later = outbox.create(timestamp());
-  assert.equal(outbox.attend(later), 0);
+  outbox.attend();
+  assert.equal(outbox.waiting(later), 0);
 });
 
 test('the end of a prompt whose run is deleted meanwhile is told to those alone who may know the conversation', async (t) => {
@@ -41,8 +44,26 @@ test('the end of a prompt whose run is deleted meanwhile is told to those alone 
     const outbox = await outboxOf(t, mayKnow);
     const hook = outbox.create(timestamp(Date.now() - HOUR_MS));
     await outbox.endRun('conv_1');
-    assert.equal(outbox.attend(hook), told);
+    outbox.attend();
+    assert.equal(outbox.waiting(hook), told);
   }
+});
+
+test('an event that many hooks want is offered to each of them once, in turns that end in time', async (t) => {
+  const outbox = await outboxOf(t);
+  const hooks = Array.from({ length: 5 }, () => outbox.create(timestamp(Date.now() - HOUR_MS)));
+  await outbox.endRun();
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => (nowMs += MAX_TURN_MS / 2));
+  const waiting = () => hooks.map((hook) => outbox.waiting(hook));
+  let calls = 0;
+  for (; waiting().includes(0); calls++) {
+    assert(calls < hooks.length);
+    outbox.attend();
+  }
+  assert(calls > 1, 'one turn is too short for all hooks');
+  outbox.attend();
+  assert.deepEqual(waiting(), [1, 1, 1, 1, 1]);
 });
 
 async function outboxOf(t: TestContext, mayKnow = true) {
@@ -101,11 +122,12 @@ async function outboxOf(t: TestContext, mayKnow = true) {
       store.write((tx) => tx.remove(runIndex, WORKSPACE, runId));
       await store.durable();
     },
-    /** Makes the deliveries of the events. Returns how many wait for a hook. */
-    attend(hookId: HookId): number {
+    /** Makes the deliveries of the events, as far as one call does. */
+    attend(): void {
       for (const [id = ''] of [...store.listKeys(hookEvents, WORKSPACE, [], 10)])
         outbox.attend(WORKSPACE, id);
-      return states.bookOf(WORKSPACE, hookId).pending;
     },
+    /** Returns how many deliveries wait for a hook. */
+    waiting: (hookId: HookId) => states.bookOf(WORKSPACE, hookId).pending,
   };
 }

@@ -16,7 +16,7 @@ import { SLOTS } from './slots.ts';
 /** The longest time for which the timer is set. */
 const MAX_WAIT_MS = 60_000;
 /** How long the objects that are due may hold the event loop in one turn. */
-const MAX_TURN_MS = 4;
+export const MAX_TURN_MS = 4;
 /** How many places of a slot are read in one turn. */
 const MAX_READ = 100;
 /** The first pause of an object that could not be attended to. Each further pause is twice as long, up to the longest. */
