@@ -178,7 +178,7 @@ export class Deliveries implements Disposable {
     const signature = validSecrets(record, nowMs)
       .map(({ name }) => signatureOf(this.#parts.openSecret(workspaceId, name), id, timestampS, body))
       .join(' ');
-    return { url: definition.url, id, timestampS, signature, body };
+    return { workspaceId, url: definition.url, id, timestampS, signature, body };
   }
 
   #end(hook: HookAddress, { id, attempts }: Delivery, { status, response, failure }: Sent): void {

@@ -16,6 +16,7 @@ import { categoryOfSocketError, DatasourceFailure, type FailureCategory } from '
 
 /** One message to a receiver. */
 export interface Message {
+  readonly workspaceId: string;
   readonly url: string;
   readonly id: string;
   readonly timestampS: string;
@@ -78,10 +79,10 @@ export async function send(egress: Egress, message: Message, signal: AbortSignal
 }
 
 async function post(egress: Egress, message: Message, signal: AbortSignal): Promise<Sent> {
-  const { url, id, timestampS, signature, body } = message;
+  const { workspaceId, url, id, timestampS, signature, body } = message;
   const { host, port } = targetOf(url);
   const tls = tlsOf(url);
-  using route = await egress.admit(host, port, signal);
+  using route = await egress.admit(host, port, signal, workspaceId);
   const agent = agentFor(route, tls);
   const { pathname, search } = new URL(url);
   const to = new URL(originOf(route, tls));

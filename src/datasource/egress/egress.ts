@@ -12,8 +12,12 @@ import { DatasourceFailure } from '../failure.ts';
 import { type AddressScope, scopeOf } from './address-scope.ts';
 import { type EgressRoute, openEgressRoute } from './egress-route.ts';
 
-/** Returns all addresses of a name. Rejects when the name has none. */
-export type Resolver = (name: string) => Promise<readonly string[]>;
+/** Returns all addresses of a name. Rejects when the name has none. `holder` and `signal` are those of `Egress.admit`. */
+export type Resolver = (
+  name: string,
+  holder: string | undefined,
+  signal: AbortSignal,
+) => Promise<readonly string[]>;
 
 /** The rules of the gateway. */
 export interface EgressOptions {
@@ -35,9 +39,10 @@ export interface EgressOptions {
 export interface Egress {
   /**
    * Checks a target and returns a route to it, which the caller disposes of. Throws `DatasourceFailure` with
-   * `not_allowed` or `name_not_found`, or with `timeout` when `signal` aborts first.
+   * `not_allowed` or `name_not_found`, or with `timeout` when `signal` aborts first. `holder` names the workspace for a resolver that
+   * shares its lookups among workspaces.
    */
-  admit(host: string, port: number, signal: AbortSignal): Promise<EgressRoute>;
+  admit(host: string, port: number, signal: AbortSignal, holder?: string): Promise<EgressRoute>;
 }
 
 /** Returns a gateway with these rules. */
@@ -50,12 +55,14 @@ export function createEgress({
 }: EgressOptions): Egress {
   const isAllowed = allowance(listenHost, allow);
   return {
-    async admit(host, port, signal) {
+    async admit(host, port, signal, holder) {
       const parsed = parseHost(host);
       if (parsed.kind === 'invalid') throw new DatasourceFailure('not_allowed');
       const name = parsed.kind === 'name' ? parsed.name : undefined;
       const addresses =
-        parsed.kind === 'address' ? [parsed.address] : await resolved(resolve, parsed.name, signal);
+        parsed.kind === 'address'
+          ? [parsed.address]
+          : await resolved((name) => resolve(name, holder, signal), parsed.name, signal);
       const own = new Set(ownAddresses().flatMap((text) => parseAddress(text)?.text ?? []));
       const scopes = addresses.map((address) => {
         const scope = scopeOf(address, own);
@@ -100,7 +107,11 @@ function closestOf(scopes: readonly Exclude<AddressScope, 'forbidden'>[]): Egres
   return scopes.includes('private') ? 'private' : 'loopback';
 }
 
-async function resolved(resolve: Resolver, name: string, signal: AbortSignal): Promise<IpAddress[]> {
+async function resolved(
+  resolve: (name: string) => ReturnType<Resolver>,
+  name: string,
+  signal: AbortSignal,
+): Promise<IpAddress[]> {
   const found = await untilAborted(
     resolve(name).catch(() => []),
     signal,
@@ -113,7 +124,8 @@ async function resolved(resolve: Resolver, name: string, signal: AbortSignal): P
   return addresses.filter((address) => address !== undefined);
 }
 
-async function resolveBySystem(name: string): Promise<readonly string[]> {
+/** Returns all addresses of a name, as the system finds them. Rejects when there is none. */
+export async function resolveBySystem(name: string): Promise<readonly string[]> {
   // The module is loaded here and not at start, because it reads the system's configuration of name resolution when
   // it is loaded.
   const { lookup } = await import('node:dns/promises');

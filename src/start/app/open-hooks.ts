@@ -3,12 +3,13 @@
 import type { AgentPlane } from '#src/agent/open-agents.ts';
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { isIdOf, type UserId, type WorkspaceId } from '#src/base/ids.ts';
-import { createEgress } from '#src/datasource/egress/egress.ts';
+import { createEgress, resolveBySystem } from '#src/datasource/egress/egress.ts';
 import type { SecretStore } from '#src/datasource/keys/secret-store.ts';
 import { Deliveries } from '#src/hooks/deliveries.ts';
 import { HookStates, hookIdOf } from '#src/hooks/hook-states.ts';
 import { Hooks } from '#src/hooks/hooks.ts';
 import { HooksIn } from '#src/hooks/hooks-in.ts';
+import { shareLookups } from '#src/hooks/name-lookups.ts';
 import { Outbox } from '#src/hooks/outbox.ts';
 import { send } from '#src/hooks/sender.ts';
 import type { TimedWork } from '#src/operate/operators/server-gauges.ts';
@@ -45,7 +46,12 @@ export function openHooks(ground: HookGround, stack: AsyncDisposableStack): Hook
   const { agents, cluster, config, identity, jobs, log, notebooks, ownPorts, phase, store, vault } = ground;
   const { members } = identity;
   const states = new HookStates(ground);
-  const egress = createEgress({ listenHost: config.host, ownPorts, allow: config.egressAllow });
+  const egress = createEgress({
+    listenHost: config.host,
+    ownPorts,
+    allow: config.egressAllow,
+    resolve: shareLookups(resolveBySystem),
+  });
   const outbox = new Outbox(ground, states, {
     jobs: jobs.states,
     publicUrl: config.publicUrl,
