@@ -12,6 +12,7 @@ import { MAX_RESPONSE_BYTES } from '#src/contract/wire/hook.ts';
 import { originOf, targetOf, tlsOf } from '#src/datasource/connectors/http/address.ts';
 import { agentFor } from '#src/datasource/connectors/http/client.ts';
 import type { Egress } from '#src/datasource/egress/egress.ts';
+import type { EgressRoute } from '#src/datasource/egress/egress-route.ts';
 import { categoryOfSocketError, DatasourceFailure, type FailureCategory } from '#src/datasource/failure.ts';
 
 /** One message to a receiver. */
@@ -35,7 +36,12 @@ export interface Sent {
   readonly failure: { readonly code: FailureCode; readonly message: string } | null;
 }
 
-/** How long one request may take in all, in milliseconds. */
+/**
+ * How long the host name may be looked up, in milliseconds. This includes the time in which names of other workspaces are looked up, so
+ * it does not count as time of the receiver.
+ */
+const MAX_LOOKUP_MS = 60_000;
+/** How long one request may take from then on, in milliseconds. */
 const MAX_REQUEST_MS = 15_000;
 /** How long the beginning of an answer may take after its status has arrived, in milliseconds. */
 const MAX_ANSWER_MS = 2000;
@@ -64,12 +70,17 @@ const UNREADABLE = 'The answer of the receiver could not be read as HTTP.';
 
 /** Sends a message. Resolves with what has become of it; rejects only when `signal` aborts. */
 export async function send(egress: Egress, message: Message, signal: AbortSignal): Promise<Sent> {
-  const deadline = AbortSignal.timeout(MAX_REQUEST_MS);
+  const lookup = AbortSignal.timeout(MAX_LOOKUP_MS);
+  let deadline: AbortSignal | undefined;
   try {
-    return await post(egress, message, AbortSignal.any([signal, deadline]));
+    const { host, port } = targetOf(message.url);
+    using route = await egress.admit(host, port, AbortSignal.any([signal, lookup]), message.workspaceId);
+    deadline = AbortSignal.timeout(MAX_REQUEST_MS);
+    return await post(route, message, AbortSignal.any([signal, deadline]));
   } catch (error) {
     signal.throwIfAborted();
-    const category = deadline.aborted ? 'timeout' : categoryOf(error);
+    const isUnfound = deadline === undefined && lookup.aborted;
+    const category = isUnfound ? 'name_not_found' : deadline?.aborted ? 'timeout' : categoryOf(error);
     const failure =
       category !== undefined && category in FAILURES
         ? { code: category as keyof typeof FAILURES, message: FAILURES[category as keyof typeof FAILURES] }
@@ -78,11 +89,9 @@ export async function send(egress: Egress, message: Message, signal: AbortSignal
   }
 }
 
-async function post(egress: Egress, message: Message, signal: AbortSignal): Promise<Sent> {
-  const { workspaceId, url, id, timestampS, signature, body } = message;
-  const { host, port } = targetOf(url);
+async function post(route: EgressRoute, message: Message, signal: AbortSignal): Promise<Sent> {
+  const { url, id, timestampS, signature, body } = message;
   const tls = tlsOf(url);
-  using route = await egress.admit(host, port, signal, workspaceId);
   const agent = agentFor(route, tls);
   const { pathname, search } = new URL(url);
   const to = new URL(originOf(route, tls));
