@@ -723,8 +723,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         module: '#src/hooks/outbox.ts',
-        from: 'for (const hookId of this.#states.idsIn(workspaceId))\n            this.#offer(workspaceId, hookId, told);',
-        to: 'Promise.resolve(store.durable()).then(() => { for (const hookId of this.#states.idsIn(workspaceId)) this.#offer(workspaceId, hookId, told); });',
+        from: 'this.#offer(workspaceId, hookId, told);\n            last = hookId;',
+        to: 'Promise.resolve(store.durable()).then(() => this.#offer(workspaceId, hookId, told));\n            last = hookId;',
       },
     ],
   },
