@@ -289,7 +289,7 @@ test('the URL and the secret of hooks in fire a job as they are printed, until t
   };
   assert.equal(await fire(), 202);
   await eventually('the run has ended', async () => (await jobs.get(job)).status === 'waiting');
-  assert.match(await text(['jobs', 'history', job]), new RegExp(`Z +${id} +completed `));
+  assert.match(await text(['jobs', 'history', job]), new RegExp(`GMT\\S* +${id} +completed `));
   const listed = await json<HookIn[]>(['hooks', 'in', 'list', job]);
   assert.deepEqual(
     listed.map((hook) => [hook.id, hook.name, hook.url]),

@@ -57,6 +57,9 @@ test('a person has another server told of a failing job, tests it, and pauses an
   assert.equal(await page.evaluate<string>('document.activeElement.textContent'), 'Tell another server');
   const row = page.getByRole('list', { name: 'Who is told' }).getByRole('listitem');
   await row.getByText('On-call').waitFor();
+  await row
+    .getByText(/Told of this job when a run failed and is not tried again; the job was paused/)
+    .waitFor();
   assert.equal(await row.count(), 1, 'the hook of another job is not shown');
   await row.getByRole('button', { name: 'Send a test' }).click();
   await row.getByText('The test has arrived: the server answered 204.').waitFor();

@@ -361,7 +361,11 @@ test('a job that has paused itself says why in the list and on its page, and wai
   const row = page.getByRole('list', { name: 'Jobs' }).getByRole('listitem').filter({ hasText: 'Failing' });
   await row.getByText(/5 occurrences in a row have failed.*ZeroDivisionError/).waitFor();
   await row.getByRole('link', { name: 'Failing' }).click();
-  await page.getByText(/5 occurrences in a row have failed.*ZeroDivisionError/).waitFor();
+  await page
+    .getByText(
+      /5 occurrences in a row have failed.*ZeroDivisionError.* Resume the job once the cause is removed\./,
+    )
+    .waitFor();
   await page.getByRole('link', { name: 'All jobs' }).click();
   await press(row, 'Resume');
   await row.getByText('waiting').waitFor();

@@ -23,7 +23,7 @@ import { pushFile, syncContextOf } from '../run/notebook-sync.ts';
 import { outputDirectory, runScreen } from '../run/run-show.ts';
 import { ServerReturn } from '../run/server-return.ts';
 import { timeoutOption } from '../run/timeout-option.ts';
-import { instantLines, jobText, OCCURRENCE_COLUMNS, reasonLine, scheduleText } from '../show/job.ts';
+import { instantLines, jobText, occurrenceColumns, reasonLine, scheduleText } from '../show/job.ts';
 import { styleOf } from '../style.ts';
 import { type ListColumn, printJson, printList } from '../terminal.ts';
 
@@ -114,7 +114,9 @@ export const jobs: CommandGroup = (program, context) => {
         found.push(occurrence);
         if (found.length === limit) break;
       }
-      printList(terminal, found, OCCURRENCE_COLUMNS, wantsJson(command));
+      const json = wantsJson(command);
+      const timeZone = json ? 'UTC' : (await client.jobs.get(jobId)).timeZone;
+      printList(terminal, found, occurrenceColumns(timeZone), json);
     });
   examples(history, [
     'troupe jobs history job_01…',

@@ -7,8 +7,12 @@ import type { ListColumn } from '../terminal.ts';
 import { shortDuration } from './duration.ts';
 import { factLines } from './notebook.ts';
 
-export const OCCURRENCE_COLUMNS: readonly ListColumn<Occurrence>[] = [
-  { title: 'due', of: dueText },
+/** Returns the columns of the occurrences of a job, with their instants in the time zone of the job. */
+export function occurrenceColumns(timeZone: string): readonly ListColumn<Occurrence>[] {
+  return [{ title: 'due', of: (one) => dueText(one, timeZone) }, ...OCCURRENCE_COLUMNS];
+}
+
+const OCCURRENCE_COLUMNS: readonly ListColumn<Occurrence>[] = [
   { title: 'by', of: ({ trigger, firedBy, hookInId }) => firedBy ?? hookInId ?? trigger },
   { title: 'status', of: ({ status }) => status },
   { title: 'attempts', of: ({ attempts }) => String(attempts) },
@@ -103,8 +107,9 @@ export function jobText(job: Job, occurrences: readonly Occurrence[], style: Sty
     ['status', statusText(job, style)],
     ...job.next.map((instant, index) => [index === 0 ? 'next' : '', localTime(instant, job.timeZone)]),
   ];
-  const titles = OCCURRENCE_COLUMNS.map(({ title }) => title);
-  const rows = occurrences.map((one) => OCCURRENCE_COLUMNS.map(({ of }) => of(one) ?? '-'));
+  const columns = occurrenceColumns(job.timeZone);
+  const titles = columns.map(({ title }) => title);
+  const rows = occurrences.map((one) => columns.map(({ of }) => of(one) ?? '-'));
   const history = rows.length === 0 ? '' : `\n${table(titles, rows, color)}`;
   return factLines(facts, style) + history;
 }
@@ -145,8 +150,9 @@ function counted(failures: number): string {
   return failures === 1 ? 'occurrence' : `${failures} occurrences`;
 }
 
-function dueText({ dueAt, lastDueAt }: Occurrence): string {
-  return lastDueAt === undefined ? dueAt : `${dueAt} to ${lastDueAt}`;
+function dueText({ dueAt, lastDueAt }: Occurrence, timeZone: string): string {
+  const first = localTime(dueAt, timeZone);
+  return lastDueAt === undefined ? first : `${first} to ${localTime(lastDueAt, timeZone)}`;
 }
 
 function tookText({ status, startedAt, finishedAt }: Occurrence): string | null {

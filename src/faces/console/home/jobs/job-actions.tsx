@@ -138,7 +138,16 @@ export function PauseReason({ job: { reason } }: { readonly job: Job }) {
     <p>Paused by a person.</p>
   ) : (
     <p class="bad">
-      Paused: <bdi>{reason.message}</bdi>
+      Paused: <bdi>{reason.message}</bdi> {ADVICE[reason.code] ?? 'Resume the job once the cause is removed.'}
     </p>
   );
 }
+
+const TAKE_OVER = 'An owner of the workspace can take the job over.';
+/** What helps a job that has paused itself, by the code of the reason. */
+const ADVICE: Readonly<Record<string, string>> = {
+  owner_left: TAKE_OVER,
+  role_too_low: TAKE_OVER,
+  notebook_deleted: 'The job cannot run any more: delete it.',
+  conversation_deleted: 'The job cannot run any more: delete it.',
+};

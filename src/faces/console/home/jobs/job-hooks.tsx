@@ -9,9 +9,9 @@ import { Badge } from '../../parts/badge.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import type { Tone } from '../../parts/words.ts';
 import { useLoaded } from '../../state/loaded.ts';
+import { comebacks } from '../../state/server.ts';
 import { Dialog } from './dialog.tsx';
 import type { Viewer } from './job-actions.tsx';
-import { EVERY_MS } from './job-pages.tsx';
 import { isolated } from './job-words.ts';
 
 /** The most hooks of a workspace. */
@@ -20,14 +20,20 @@ const MAX_HOOKS = 100;
 const MAX_LOOKS = 60;
 const LOOK_MS = 500;
 
-/** The events of jobs that the form offers, each with its text and whether it is chosen at first. */
-const EVENTS = {
-  'job.failed': { text: 'a run failed and is not tried again', isFirst: true },
-  'job.paused': { text: 'the job was paused, by itself or by a person', isFirst: true },
-  'job.skipped': { text: 'a time was skipped', isFirst: false },
-  'run.completed': { text: 'a run completed', isFirst: false },
-} as const satisfies Partial<Record<HookEventType, { readonly text: string; readonly isFirst: boolean }>>;
-const OFFERED = Object.keys(EVENTS) as readonly (keyof typeof EVENTS)[];
+/** The events in words. */
+const EVENTS: Readonly<Record<HookEventType, string>> = {
+  'job.failed': 'a run failed and is not tried again',
+  'job.paused': 'the job was paused, by itself or by a person',
+  'job.skipped': 'a time was skipped',
+  'run.completed': 'a run completed',
+  'run.failed': 'a run failed, also if it is tried again',
+  'run.cancelled': 'a run was cancelled',
+  'session.failed': 'a session failed',
+};
+/** The events that the form offers for a job. */
+const OFFERED = ['job.failed', 'job.paused', 'job.skipped', 'run.completed'] as const;
+/** The offered events that are chosen at first. */
+const CHOSEN: readonly HookEventType[] = ['job.failed', 'job.paused'];
 
 const STATES: Readonly<Record<Hook['status'], readonly [state: string, tone: Tone]>> = {
   idle: ['ready', 'good'],
@@ -42,14 +48,14 @@ interface JobHooksProps {
   readonly job: Job;
 }
 
-/** The servers that are told of a job, and the way to add one. */
+/** The servers that are told of a job, and the way to add one. Hooks change seldom, so they are loaded again only after a change here. */
 export function JobHooks({ viewer, job }: JobHooksProps) {
   const { client, workspace } = viewer;
   const isAdding = useSignal(false);
   const { value, error, reload } = useLoaded(
     (signal) => client.hooks.list({ limit: MAX_HOOKS, signal }),
     job.id,
-    { everyMs: EVERY_MS },
+    { changes: comebacks.value },
   );
   const hooks = value?.items.filter((hook) => mayTellOf(hook, job));
   return (
@@ -123,7 +129,9 @@ function HookRow({ viewer: { client, userId, workspace }, hook, changed }: HookR
           <bdi>{url}</bdi>
         </p>
       )}
-      <p class="faint">Told when {events.map(eventText).join('; ')}.</p>
+      <p class="faint">
+        Told of {scopeOf(hook)} when {events.map((event) => EVENTS[event] ?? event).join('; ')}.
+      </p>
       {paused && (
         <p class={reason === null ? undefined : 'bad'}>
           {reason === null ? 'Paused by a person.' : <bdi>{reason.message}</bdi>} It is told of nothing until
@@ -170,8 +178,11 @@ function HookRow({ viewer: { client, userId, workspace }, hook, changed }: HookR
   );
 }
 
-function eventText(event: HookEventType): string {
-  return Object.hasOwn(EVENTS, event) ? EVENTS[event as keyof typeof EVENTS].text : event;
+/** Returns what a hook is told of: this job, its notebook, or more. */
+function scopeOf({ filter: { jobId, notebookId, metadata } }: Hook): string {
+  const runs = metadata === undefined ? '' : ', for runs with some metadata';
+  if (jobId !== undefined) return `this job${runs}`;
+  return `${notebookId === undefined ? 'the whole workspace' : 'the whole notebook'}${runs}`;
 }
 
 /** Sends a test. Resolves with its delivery after the first attempt, or as it is after half a minute. */
@@ -257,8 +268,8 @@ function HookForm({ client, job, made, close }: HookFormProps) {
         <legend>Tell it when</legend>
         {OFFERED.map((event) => (
           <label key={event} class="check">
-            <input type="checkbox" name={event} defaultChecked={EVENTS[event].isFirst} />
-            {EVENTS[event].text}
+            <input type="checkbox" name={event} defaultChecked={CHOSEN.includes(event)} />
+            {EVENTS[event]}
           </label>
         ))}
       </fieldset>
