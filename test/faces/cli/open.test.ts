@@ -114,5 +114,8 @@ test('a title of no notebook or of several is refused, and the error says how to
   for (const id of ids) assert.ok(several.err.includes(id), several.err);
   assert.doesNotMatch(several.err, /as much/);
   const unpushed = await troupe(['open', 'unpushed.py']);
-  assert.match(unpushed.err, /No notebook of yours belongs to unpushed\.py: push the file/);
+  assert.match(
+    unpushed.err,
+    /There is no file unpushed\.py here, and no notebook of yours belongs to it: give a file/,
+  );
 });
