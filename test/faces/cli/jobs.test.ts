@@ -149,6 +149,8 @@ test('jobs run waits for the run, shows its output, and exits as the run ended',
   const fine = await troupe(['jobs', 'run', good]);
   assert.equal(fine.exitCode, 0, fine.err);
   assert.match(fine.out, /answer[\s\S]*42[\s\S]*completed/);
+  const [{ runId = null } = {}] = await json<Occurrence[]>(['jobs', 'history', good]);
+  assert.match(await text(['runs', 'show', runId ?? '']), /answer[\s\S]*42[\s\S]*completed/);
   const { run, occurrence } = await json<{ run: { status: string }; occurrence: Occurrence }>([
     'jobs',
     'run',

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { ApiError } from '#src/contract/client/api-error.ts';
 import type { Client } from '#src/contract/client/client.ts';
 import { newKey } from '#src/contract/client/connection.ts';
 import type { Job, NewJob, Occurrence, Schedule } from '#src/contract/wire/job.ts';
@@ -23,6 +22,7 @@ import { pushFile, syncContextOf } from '../run/notebook-sync.ts';
 import { outputDirectory, runScreen } from '../run/run-show.ts';
 import { ServerReturn } from '../run/server-return.ts';
 import { timeoutOption } from '../run/timeout-option.ts';
+import { unlessRefused } from '../run/unless-refused.ts';
 import { instantLines, jobText, occurrenceColumns, reasonLine, scheduleText } from '../show/job.ts';
 import { styleOf } from '../style.ts';
 import { type ListColumn, printJson, printList } from '../terminal.ts';
@@ -453,16 +453,6 @@ async function fire(
   }
   const exitCode = exitCodeOfOccurrence(occurrence);
   if (exitCode !== EXIT.ok) throw new CommandEnd(exitCode);
-}
-
-/** Resolves with the result; undefined when the server refuses the request. */
-async function unlessRefused<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (error instanceof ApiError) return undefined;
-    throw error;
-  }
 }
 
 /** Returns the schedule of the options. Throws `CommandFailure` unless there is exactly one. */

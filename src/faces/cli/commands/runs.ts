@@ -1,8 +1,8 @@
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { readServiceAccess } from '#src/base/config/service-access.ts';
-import { ApiError } from '#src/contract/client/api-error.ts';
 import type { Client } from '#src/contract/client/client.ts';
 import { ALL_RUN_STATUSES } from '#src/contract/client/runs.ts';
+import type { Notebook } from '#src/contract/wire/notebook.ts';
 import type { Run, RunStatus } from '#src/contract/wire/run.ts';
 import { collect } from '../collect.ts';
 import type { CommandGroup } from '../command-group.ts';
@@ -15,6 +15,7 @@ import { LiveLine } from '../run/live-line.ts';
 import type { RunScreen } from '../run/run-screen.ts';
 import { outputDirectory, runScreen } from '../run/run-show.ts';
 import { ServerReturn } from '../run/server-return.ts';
+import { unlessRefused } from '../run/unless-refused.ts';
 import { shortDuration } from '../show/duration.ts';
 import { type ListColumn, printJson, printJsonLine, printList } from '../terminal.ts';
 
@@ -207,14 +208,21 @@ export const runCommands: CommandGroup = (program, context) => {
   examples(tail, ['troupe runs tail run_01…', 'troupe runs tail run_01… --json']);
 };
 
-/** Lets the screen show cells by their names. If the caller cannot read the notebook, cells are shown by their ids. */
+/**
+ * Lets the screen show cells by their names. A job runs a copy, which is gone after the run and had the cells of the job's notebook. If the
+ * caller cannot read the notebook, cells are shown by their ids.
+ */
 async function nameCells(client: Client, run: Run, screen: RunScreen): Promise<void> {
   if (run.kind !== 'notebook') return;
-  const notebook = await client.notebooks.get(run.sessionId).catch((error: unknown) => {
-    if (error instanceof ApiError) return undefined;
-    throw error;
-  });
+  const notebook =
+    (await unlessRefused(client.notebooks.get(run.sessionId))) ?? (await notebookOfJob(client, run));
   if (notebook !== undefined) screen.nameCells(notebook);
+}
+
+async function notebookOfJob(client: Client, { metadata }: Run): Promise<Notebook | undefined> {
+  const job = metadata?.job === undefined ? undefined : await unlessRefused(client.jobs.get(metadata.job));
+  if (job === undefined || 'prompt' in job.target) return undefined;
+  return unlessRefused(client.notebooks.get(job.target.notebookId));
 }
 
 function tookText({ startedAt, finishedAt }: Run): string | null {
