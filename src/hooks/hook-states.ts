@@ -10,11 +10,12 @@ import { timestamp } from '#src/base/time/clock.ts';
 import type { Delivery, HookEventType, HookFilter } from '#src/contract/wire/hook.ts';
 import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
-import { ConditionTally } from '#src/runtime/homes/condition-tally.ts';
+import { ConditionTally, unlinkCondition } from '#src/runtime/homes/condition-tally.ts';
 import type { MovedPlace } from '#src/runtime/homes/place-clock.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
-import { SYSTEM } from '#storage/keys.ts';
+import { unlessDamaged } from '#storage/damaged.ts';
+import { type StoreKey, SYSTEM } from '#storage/keys.ts';
 import { slotText, timedPlaceOf } from '#storage/lists/timed-places.ts';
 import {
   deliveryAt,
@@ -52,6 +53,18 @@ export interface StoredHook {
 export interface StoredDelivery extends Delivery {
   /** The conversation that the delivery tells of. Absent when it tells of none. */
   readonly agentSessionId?: string;
+}
+
+/**
+ * Removes the entries of a hook from the indexes by time and by condition, if the record with this key has its place. The record is
+ * about to be removed with its workspace. If it is damaged, the clock removes its place once it is due.
+ */
+export function unlinkHook(tx: Transaction, [workspaceId, name, id = '']: StoreKey): void {
+  if (name !== hookBooks.name) return;
+  const book = unlessDamaged(() => tx.get(hookBooks, workspaceId, id));
+  if (book === undefined) return;
+  if (book.place !== null) tx.remove(hookPlaces, SYSTEM, slotText(slotOf(workspaceId)), book.place);
+  if (book.condition !== undefined) unlinkCondition(tx, hookConditions, { workspaceId, id }, { workspaceId });
 }
 
 /** Names a hook among all actors of its kind. */

@@ -25,11 +25,12 @@ import { definitionIn, type JobStates, occurrenceIn } from '#src/jobs/job-states
 import { MAX_TURN_MS, type MovedPlace } from '#src/runtime/homes/place-clock.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { RunPlaneContext } from '#src/runtime/sessions/plane-context.ts';
-import { SYSTEM } from '#storage/keys.ts';
+import { type StoreKey, SYSTEM } from '#storage/keys.ts';
 import { slotText, timedPlaceOf } from '#storage/lists/timed-places.ts';
 import { type HookRecord, hookEvents, hookPlaces, wantedEvents } from '#storage/records/hooks.ts';
 import { jobRecords, occurrenceRecords } from '#storage/records/jobs.ts';
 import { runIndex } from '#storage/records/runs.ts';
+import type { Transaction } from '#storage/transaction.ts';
 import { type HookStates, hookIdOf, type StoredDelivery } from './hook-states.ts';
 
 /** An event as it is stored until there are deliveries of it. */
@@ -335,6 +336,12 @@ function newDelivery(
     createdAt: now,
     ...(agentSessionId !== null && { agentSessionId }),
   };
+}
+
+/** Removes the place of an event, if the record with this key is one. The record is about to be removed with its workspace. */
+export function unlinkHookEvent(tx: Transaction, [workspaceId, name, id = '']: StoreKey): void {
+  if (name !== hookEvents.name) return;
+  tx.remove(hookPlaces, SYSTEM, slotText(slotOf(workspaceId)), placeOfEvent(workspaceId, id));
 }
 
 function placeOfEvent(workspaceId: string, eventId: string): string {

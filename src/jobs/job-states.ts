@@ -10,11 +10,12 @@ import { timestamp } from '#src/base/time/clock.ts';
 import type { NewJob, Occurrence } from '#src/contract/wire/job.ts';
 import type { ActorKind } from '#src/runtime/actors/actor-kind.ts';
 import type { ActorId } from '#src/runtime/actors/address.ts';
-import { ConditionTally } from '#src/runtime/homes/condition-tally.ts';
+import { ConditionTally, unlinkCondition } from '#src/runtime/homes/condition-tally.ts';
 import type { MovedPlace } from '#src/runtime/homes/place-clock.ts';
 import { slotOf } from '#src/runtime/homes/slots.ts';
 import type { PlaneContext } from '#src/runtime/sessions/plane-context.ts';
-import { SYSTEM } from '#storage/keys.ts';
+import { unlessDamaged } from '#storage/damaged.ts';
+import { type StoreKey, SYSTEM } from '#storage/keys.ts';
 import { newIdAfter } from '#storage/lists/listed-ids.ts';
 import { slotText, timedPlaceOf } from '#storage/lists/timed-places.ts';
 import {
@@ -325,6 +326,20 @@ export function occurrenceIn(bytes: Uint8Array): Occurrence {
 export function timetableOf({ record, definition }: StoredJob): Timetable {
   const { schedule, timeZone } = definition;
   return { schedule, timeZone, anchorMs: Date.parse(record.createdAt) };
+}
+
+/**
+ * Removes the entries of a job from the indexes by time and by condition, if the record with this key is a job. The record is about
+ * to be removed with its workspace. If it is damaged, the clock removes its place once it is due.
+ */
+export function unlinkJob(tx: Transaction, [workspaceId, name, id = '']: StoreKey): void {
+  if (name !== jobRecords.name) return;
+  const homeId = unlessDamaged(() => tx.get(jobRecords, workspaceId, id))?.homeId;
+  const book = unlessDamaged(() => tx.get(jobBooks, workspaceId, id));
+  if (homeId === undefined || book === undefined) return;
+  if (book.place !== null) tx.remove(jobPlaces, SYSTEM, slotText(slotOf(workspaceId, homeId)), book.place);
+  if (book.condition !== undefined)
+    unlinkCondition(tx, jobConditions, { workspaceId, id }, { workspaceId, id: homeId });
 }
 
 /** Names a job among all actors of its kind. */

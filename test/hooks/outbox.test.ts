@@ -5,11 +5,12 @@ import { type HookId, newId, type RunId, type WorkspaceId } from '#src/base/ids.
 import { ServerMetrics } from '#src/base/metrics/server-metrics.ts';
 import { timestamp } from '#src/base/time/clock.ts';
 import { HookStates } from '#src/hooks/hook-states.ts';
-import { Outbox } from '#src/hooks/outbox.ts';
+import { Outbox, unlinkHookEvent } from '#src/hooks/outbox.ts';
 import { ActorRuntime } from '#src/runtime/actors/runtime.ts';
 import { ALONE } from '#src/runtime/homes/cluster.ts';
 import { MAX_TURN_MS } from '#src/runtime/homes/place-clock.ts';
-import { hookEvents, hookRecords } from '#storage/records/hooks.ts';
+import { SYSTEM } from '#storage/keys.ts';
+import { hookEvents, hookPlaces, hookRecords } from '#storage/records/hooks.ts';
 import { runIndex } from '#storage/records/runs.ts';
 import { eventually } from '#test/support/processes.ts';
 import { rememberingLog, temporaryStore } from '#test/support/store/temporary-store.ts';
@@ -66,6 +67,15 @@ test('an event that many hooks want is offered to each of them once, in turns th
   assert.deepEqual(waiting(), [1, 1, 1, 1, 1]);
 });
 
+test('an event that waits when its workspace is deleted leaves no place', async (t) => {
+  const outbox = await outboxOf(t);
+  outbox.create(timestamp());
+  await outbox.endRun();
+  assert.equal(outbox.places(), 1);
+  await outbox.deleteWorkspace();
+  assert.equal(outbox.places(), 0);
+});
+
 async function outboxOf(t: TestContext, mayKnow = true) {
   const { store } = await temporaryStore(t);
   const states = new HookStates({
@@ -120,6 +130,18 @@ async function outboxOf(t: TestContext, mayKnow = true) {
       tellEnd({ workspaceId: WORKSPACE }, { runId, status: 'failed', error: null });
       await store.durable();
       store.write((tx) => tx.remove(runIndex, WORKSPACE, runId));
+      await store.durable();
+    },
+    places: () => [...store.listKeys(hookPlaces, SYSTEM, [], 10)].length,
+    /** Removes the records of the workspace as its deletion does. */
+    async deleteWorkspace() {
+      store.write((tx) => {
+        for (const key of store.listPartition(WORKSPACE, 100)) {
+          const [, name, ...ids] = key;
+          unlinkHookEvent(tx, key);
+          tx.remove({ name, version: 1 }, WORKSPACE, ...ids);
+        }
+      });
       await store.durable();
     },
     /** Makes the deliveries of the events, as far as one call does. */

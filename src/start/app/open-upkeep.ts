@@ -1,6 +1,9 @@
 import type { AsyncDisposableStack } from '#src/base/async/async-disposable-stack.ts';
 import { unlinkSealed } from '#src/datasource/keys/sealed-connections.ts';
+import { unlinkHook } from '#src/hooks/hook-states.ts';
 import { unlinkHookIn } from '#src/hooks/hooks-in.ts';
+import { unlinkHookEvent } from '#src/hooks/outbox.ts';
+import { unlinkJob } from '#src/jobs/job-states.ts';
 import { beginBackgroundWork, forwardAudit } from './background-work.ts';
 import type { Planes } from './open-planes.ts';
 
@@ -22,6 +25,9 @@ export function openUpkeep(planes: Planes, stack: AsyncDisposableStack) {
     unlink(tx, key) {
       unlinkSealed(tx, key);
       unlinkHookIn(tx, key);
+      unlinkHook(tx, key);
+      unlinkHookEvent(tx, key);
+      unlinkJob(tx, key);
     },
   });
   const auditWarnings = forwardAudit(planes, audit, stack);

@@ -163,14 +163,27 @@ test('a deleted workspace leaves no record of its hooks, and nothing at the addr
   await eventually('nothing waits', async () => (await inside.hooks.get(hook.id)).pending === 0);
   await eventually('the job waits', async () => (await inside.jobs.get(job.id)).status === 'waiting');
 
+  // Places far in the future, and conditions.
+  const schedule = { cron: '@yearly' };
+  const idleJob = await inside.jobs.create({ target: { notebookId: notebook.id }, schedule, paused: true });
+  const idleHook = await inside.hooks.create({ url: receiver.url, events: ['run.completed'], paused: true });
+  receiver.answer((response) => response.writeHead(503).end());
+  const retrying = await inside.hooks.create({ url: receiver.url, events: ['run.completed'] });
+  await inside.hooks.test(retrying.id);
+  await eventually(
+    'the delivery waits for its next attempt',
+    async () => (await inside.hooks.get(retrying.id)).status === 'backing-off',
+  );
+
   await first.client.workspaces.delete(id);
   await eventually('the hook is unknown', async () => (await fire()).status === 401);
   await first.end('SIGTERM');
   const store = await openStore(`${first.dataDir}/store`, assert.fail);
   t.after(() => store[Symbol.asyncDispose]());
   assert.deepEqual([...store.listPartition(id, 10)], []);
+  const gone = [hook, hookIn, job, idleJob, idleHook, retrying].map((one) => one.id);
   const left = [...store.listPartition('*', 10_000)].filter((key) =>
-    key.some((part) => part.includes(hook.id) || part.includes(hookIn.id)),
+    gone.some((one) => key.some((part) => part.includes(one))),
   );
   assert.deepEqual(left, []);
 });
