@@ -66,6 +66,7 @@ function argumentsOf(
   {
     seconds,
     workers = 1,
+    nodes = 0,
     users,
     talkers,
     schedulers,
@@ -81,6 +82,7 @@ function argumentsOf(
   return [
     `--seconds ${seconds}`,
     ...(workers === 1 ? [] : [`--workers ${workers}`]),
+    ...(nodes === 0 ? [] : [`--nodes ${nodes}`]),
     ...(users === undefined ? [] : [`--users ${users}`]),
     ...(talkers === undefined ? [] : [`--talkers ${talkers}`]),
     ...(schedulers === undefined ? [] : [`--schedulers ${schedulers}`]),

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { keyOf } from '#src/confined/nodes/enrolled-nodes.ts';
 import type { Child, SimulatedZygote } from './kernel/simulated-zygote.ts';
 import { AUTHORITY, NO_KEY, NODES } from './nodes/fixed-certificates.ts';
+import { letGhostsCome } from './nodes/ghosts.ts';
 import { beginLife, moduleOf } from './simulated-process.ts';
 import { sendSignal } from './stand-ins/processes.ts';
 import { type Route, routeOf } from './stand-ins/wire.ts';
@@ -15,8 +16,12 @@ import { zygotesOf } from './stand-ins/zygote-process.ts';
 import { type Life, OUTSIDE, textOf, type World, world } from './world/world.ts';
 
 const PORT = 8790;
+/** How long the server waits for a sign of life (`protocol.ts`). */
+const LOST_MS = 7000;
 const SESSIONS = '8';
 const NODE_LOST = 'a kernel node is lost';
+/** The proof that kernels start fails if its kernel host is killed. */
+const NO_PROOF = 'no kernel can be started';
 const HOST_LOST = 'the kernel host has ended and is started again';
 /** How long a service manager waits until it starts a program again. */
 const LEAST_PAUSE_MS = 100;
@@ -72,12 +77,13 @@ export class SimulatedNodes {
   readonly settings = { TROUPE_KERNEL_NODES: 'join', TROUPE_NODES_PORT: String(PORT) };
   readonly #world: World = world();
   readonly #machines: readonly Machine[];
-  #troubledUntilMs = 0;
   #killedHosts = 0;
   #isEnding = false;
 
   /** `folder` is that of the server, which has enrolled the nodes before. */
   constructor(folder: string, count: number) {
+    this.#world.hasNodes = true;
+    letGhostsCome(this.#world);
     const names = NODES.slice(0, count).map((_, at) => `n${at + 1}`);
     this.#machines = names.map((name) => new Machine(folder, name));
     const nodes = names.map((name, at) => ({
@@ -117,7 +123,8 @@ export class SimulatedNodes {
 
   /** Returns whether a misfortune explains what the server has logged. */
   expects(message: string): boolean {
-    return message === NODE_LOST && this.#world.nowMs < this.#troubledUntilMs;
+    if (message === NO_PROOF) return this.#world.counts.has('killed hosts');
+    return message === NODE_LOST && this.#world.nowMs < this.#world.nodesTroubledUntilMs;
   }
 
   /** Something befalls one of the nodes. */
@@ -132,6 +139,7 @@ export class SimulatedNodes {
     else if (dice < 0.35) this.#darken(machine);
     else if (dice < 0.5) this.#cut(machine);
     else if (dice < 0.65) this.#stop(machine, ms);
+    else if (dice < 0.75) this.#fade(machine);
     else this.#silence(machine, ms);
   }
 
@@ -159,9 +167,17 @@ export class SimulatedNodes {
       if (!life.isOver) this.#world.problem(`${life.name} does not end, and was told to`);
   }
 
-  /** Returns the names of the kernels that live on nodes. */
-  get kernels(): readonly string[] {
-    return this.#machines.flatMap(({ kernels }) => kernels.map(({ life }) => life.name));
+  /** While nobody acts: each kernel on a node is one that its server knows. `known` resolves with their number; undefined without an answer. */
+  async judgeKernels(known: () => Promise<number | undefined>): Promise<void> {
+    let words = '';
+    for (const untilMs = this.#world.nowMs + KERNELS_END_MS; this.#world.nowMs < untilMs; ) {
+      const count = await known();
+      const names = this.#machines.flatMap(({ kernels }) => kernels.map(({ life }) => life.name));
+      if (count === names.length) return;
+      words = `the server knows ${count} kernels on nodes, and these live: ${names.join(', ')}`;
+      await this.#world.sleep(STEP_MS);
+    }
+    this.#world.problem(words);
   }
 
   #start(machine: Machine): void {
@@ -208,7 +224,7 @@ export class SimulatedNodes {
     const { level, msg } = JSON.parse(line) as Record<string, unknown>;
     this.#world.trace.add('log', `${life.name}: ${String(level)} ${String(msg)}`);
     if (life.isOver || (level !== 'error' && level !== 'fatal')) return;
-    if (msg === HOST_LOST && (this.#killedHosts > 0 || this.#world.nowMs < this.#troubledUntilMs)) return;
+    if (msg === HOST_LOST && (this.#killedHosts > 0 || this.#world.nowMs < this.#world.nodesTroubledUntilMs)) return;
     this.#world.problem(`${life.name} logged: ${line}`);
   }
 
@@ -230,7 +246,7 @@ export class SimulatedNodes {
   }
 
   #note(machine: Machine, what: string, ms = 0): void {
-    this.#troubledUntilMs = Math.max(this.#troubledUntilMs, this.#world.nowMs + ms + AFTERWARDS_MS);
+    this.#world.nodesTroubledUntilMs = Math.max(this.#world.nodesTroubledUntilMs, this.#world.nowMs + ms + AFTERWARDS_MS);
     this.#world.count(`misfortunes of nodes: ${what}`);
     this.#world.trace.add(
       'node',
@@ -273,6 +289,19 @@ export class SimulatedNodes {
   #stop(machine: Machine, ms: number): void {
     this.#note(machine, 'stopped', ms);
     machine.life.stoppedUntilMs = this.#world.nowMs + ms;
+  }
+
+  /** The server does not hear the node any more, and some seconds later the node does not hear the server. */
+  #fade(machine: Machine): void {
+    const { ofNodes, nowMs } = this.#world;
+    const { silentUntilMs } = machine.route;
+    const laterMs = ofNodes.next() * LOST_MS;
+    this.#note(machine, 'silent step by step', LONG_MS);
+    silentUntilMs.toServer = Math.max(silentUntilMs.toServer, nowMs + LONG_MS);
+    const deafen = () => {
+      if (this.#world.isDisturbed) silentUntilMs.toNode = Math.max(silentUntilMs.toNode, nowMs + LONG_MS);
+    };
+    this.#world.after(laterMs, deafen, OUTSIDE);
   }
 
   /** Bytes do not arrive for a while, in one direction or in both. */

@@ -375,7 +375,16 @@ class Simulation {
     }
     await this.#world.sleep(SETTLE_PAUSE_MS);
     this.#judgeKernels();
+    await this.#nodes?.judgeKernels(() => this.#countOnNodes());
     this.#ledger.judge(printed);
+  }
+
+  /** Resolves with the number of kernels that the server has on nodes. */
+  async #countOnNodes(): Promise<number | undefined> {
+    const answer = await this.#client.get('/api/v3/nodes');
+    if (!isAnswer(answer) || answer.status !== 200) return undefined;
+    const items = answer.json.items as readonly { readonly kernels: number }[];
+    return items.reduce((sum, { kernels }) => sum + kernels, 0);
   }
 
   /** A kernel exists only as long as its session is open, and each user of a notebook has one session. */

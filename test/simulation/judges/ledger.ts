@@ -60,6 +60,8 @@ interface TakenRun {
  * (`Nature.signalMs`).
  */
 const AFTER_CANCEL_MS = 60;
+/** How much longer on a node that is silent: its lease, and some more. */
+const ON_NODE_MS = 6000;
 /** The error of a run whose code has ended the kernel. */
 const KERNEL_EXITED = 'kernel_exited';
 /** The error of a run in which a cell has raised an error, or was interrupted by somebody else than the server. */
@@ -192,10 +194,11 @@ export class Ledger {
   /** Code of a run does not begin after its cancellation was acknowledged. */
   #judgeLateCode(runs: readonly PrintedRun[]): void {
     const executions = executionsOf(this.#world);
+    const mostMs = AFTER_CANCEL_MS + (this.#world.hasNodes ? ON_NODE_MS : 0);
     for (const { runId, token } of runs) {
       const beganMs = executions.get(token ?? '')?.lastMs;
       const cancelledMs = this.#cancelledAtMs.get(runId);
-      if (beganMs !== undefined && cancelledMs !== undefined && beganMs > cancelledMs + AFTER_CANCEL_MS)
+      if (beganMs !== undefined && cancelledMs !== undefined && beganMs > cancelledMs + mostMs)
         this.#world.problem(
           `the code of the run ${runId} began ${Math.round(beganMs - cancelledMs)} ms after its cancellation was acknowledged`,
         );

@@ -171,8 +171,15 @@ export class ScriptedKernel {
     } else if (type === 'edit-cells') {
       for (const [cellId, code] of Object.entries(codes)) this.#register(cellId, code);
       for (const cellId of deleteIds) this.#cells.delete(cellId);
-    }
+    } else if (type === 'execute-scratchpad') this.#sayProof();
     this.#done(command, false);
+  }
+
+  /** Prints what the proof that kernels start asks for (`kernel-proof.ts`), on a machine that confines nothing. */
+  #sayProof(): void {
+    const data = 'TROUPE-PROOF{"privileged":false}\n';
+    const console = stamped(this.#world, { channel: 'stdout', mimetype: 'text/plain', data });
+    this.#sayCell(undefined, '__scratch__', { console });
   }
 
   /** A cell with new code comes after all others, as in marimo's graph. */

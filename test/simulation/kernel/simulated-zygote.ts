@@ -91,7 +91,7 @@ export class SimulatedZygote implements Zygote {
     this.#listeners.set(id, listener);
     const child = new Child({
       id,
-      kind: order.op,
+      kind: order.is_proof === true ? 'proof' : order.op,
       pid: ++this.#pid,
       connection: order.connection as { readonly path: string; readonly token: string },
       forked: (pid) => this.#report(0, () => listener.forked?.(pid, false)),
@@ -150,7 +150,7 @@ export class SimulatedZygote implements Zygote {
 
 interface ChildPorts {
   readonly id: string;
-  readonly kind: 'fork' | 'syntax';
+  readonly kind: 'fork' | 'syntax' | 'proof';
   readonly pid: number;
   readonly connection: { readonly path: string; readonly token: string };
   readonly forked: (pid: number) => void;
@@ -185,9 +185,9 @@ export class Child implements FarEnd {
     this.#isOnNode = node !== '';
     this.life = { name: `${node}${ports.kind} ${ports.pid}`, isOver: false };
     if (this.#isOnNode) noteNodeKernel(this.#world, ports.id, this.life);
-    if (ports.kind === 'fork') {
-      this.#world.count('kernels');
-      const hang = this.#drawHang();
+    if (ports.kind !== 'syntax') {
+      if (ports.kind === 'fork') this.#world.count('kernels');
+      const hang = ports.kind === 'fork' ? this.#drawHang() : undefined;
       this.#isLost = hang === 'connection';
       if (hang === 'death') this.#lateMs = this.#world.ofHangs.pick(LATE_DEATHS_MS);
       this.#kernel = new ScriptedKernel(

@@ -13,13 +13,15 @@ export async function huntMutants(
   options: readonly string[],
   say: (line: string) => void,
 ): Promise<void> {
-  for (const { name, workers = 1, isOfJobs = false, isOfHooks = false } of mutants) {
+  for (const { name, workers = 1, nodes = 0, isOfJobs = false, isOfHooks = false } of mutants) {
     const { isSound, text, digests } = await runSimulation(
       ...options,
       '--mutant',
       name,
       '--workers',
       `${workers}`,
+      '--nodes',
+      `${nodes}`,
       ...(isOfJobs ? ONLY_JOBS : isOfHooks ? ONLY_HOOKS : []),
     );
     const [, seconds = '?'] = /operations in ([\d.]+) s of one core/.exec(text) ?? [];

@@ -11,6 +11,8 @@ export interface Mutant {
   readonly breaks: string;
   /** How many workers the server needs for it; one process by default. */
   readonly workers?: number;
+  /** On how many nodes kernels run for it; on the machine of the server by default. */
+  readonly nodes?: number;
   /** Whether it is about jobs, so that the hunt for it has only users who make jobs. */
   readonly isOfJobs?: boolean;
   /** Whether it is about hooks, so that the hunt for it has only users who make hooks, and kills around the moments of hooks. */
@@ -771,6 +773,59 @@ export const MUTANTS: readonly Mutant[] = [
         module: '#machines/hook.ts',
         from: "{ guard: 'isPaused', target: 'paused' },",
         to: '',
+      },
+    ],
+  },
+  {
+    name: 'node-outlives-its-lease',
+    breaks: 'a node that does not hear the server ends its kernels before their sessions open elsewhere',
+    nodes: 2,
+    edits: [
+      {
+        module: '#src/confined/nodes/host/node-host.ts',
+        from: 'performance.now() - this.#heardAt > LEASE_MS',
+        to: 'performance.now() - this.#heardAt > 30000',
+      },
+    ],
+  },
+  {
+    name: 'lost-node-says-nothing',
+    breaks: 'running work of a lost node fails',
+    nodes: 2,
+    edits: [
+      {
+        module: '#src/confined/nodes/joined-node.ts',
+        from: 'for (const { listener } of children)\n            listener.lost();',
+        to: '',
+      },
+    ],
+  },
+  {
+    name: 'node-swallows-interrupts',
+    breaks: 'a node sends its kernel the signal that a frame announces',
+    nodes: 2,
+    edits: [
+      {
+        module: '#src/confined/nodes/host/kernel-relay.ts',
+        from: 'sender.send([NOTHING], this.#options.announced);',
+        to: ';',
+      },
+    ],
+  },
+  {
+    name: 'kernel-token-counts-twice',
+    breaks: 'a kernel token counts once',
+    nodes: 2,
+    edits: [
+      {
+        module: '#src/confined/nodes/kernel-arrivals.ts',
+        from: '!this.#expected.delete(id)',
+        to: '!this.#expected.has(id)',
+      },
+      {
+        module: '#src/confined/processes/confined-child.ts',
+        from: 'if (this.#isGone || this.#isAdmitted)\n                    socket.destroy();',
+        to: 'if (this.#isGone)\n                    socket.destroy();',
       },
     ],
   },

@@ -52,6 +52,9 @@ const routes = new WeakMap<World, Map<string, Route>>();
 const listeners = new WeakMap<World, Map<number, WireListener>>();
 const ports = new WeakMap<World, number>();
 
+/** Called with a connection, and the first bytes that were written to it, when the other side has answered them. */
+export const answered = new WeakMap<World, (socket: WireSocket, first: Buffer) => void>();
+
 /** Returns the way to the node whose modules are in this graph. */
 export function routeOf(of: World, graph: string): Route {
   const all = routes.get(of) ?? new Map<string, Route>();
@@ -138,6 +141,8 @@ export class WireSocket extends Duplex {
   #looks = false;
   #wants = false;
   #idle: NodeJS.Timeout | undefined;
+  #first: Buffer | undefined;
+  #isAnswered = false;
   #secured: (() => void) | undefined;
 
   private constructor(life: Life, wire: Wire, direction: Direction, port: number) {
@@ -231,9 +236,15 @@ export class WireSocket extends Duplex {
     return this;
   }
 
+  /** The port of the other side, and what this side shows of itself. */
+  get dialled(): { readonly port: number; readonly identity: Identity | undefined } {
+    return { port: this.remotePort, identity: this.#identity };
+  }
+
   override _write(chunk: Uint8Array, _encoding: string, done: () => void): void {
     const bytes = Buffer.from(chunk);
     this.#overhear(bytes);
+    this.#first ??= bytes;
     this.#whenOpen(() => {
       this.#inFlight += bytes.length;
       this.#send(bytes);
@@ -366,6 +377,10 @@ export class WireSocket extends Duplex {
       this.#wants = false;
       const other = this.#other;
       if (other !== undefined) this.#post(() => other.#arrived(bytes.length));
+      if (!this.#isAnswered && this.#first !== undefined) {
+        this.#isAnswered = true;
+        answered.get(this.#world)?.(this, this.#first);
+      }
       this.push(bytes);
     }
     if (this.#comeEnd && this.#come.length === 0) {

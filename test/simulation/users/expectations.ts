@@ -86,6 +86,11 @@ export class Expectations {
     const patienceMs = timeoutS * 1000 + stopMs;
     this.#world.after(patienceMs, () => {
       if (server.up !== life || this.#wasTroubled(fromMs)) return;
+      // A kernel on a node that is silent hears of no interrupt, and is given up after its grace.
+      if (stopMs < KILL_PATIENCE_MS && this.#world.nodesTroubledUntilMs > fromMs) {
+        this.#expectEnd(runId, life, { patienceMs: KILL_PATIENCE_MS, timeoutS: 0, why });
+        return;
+      }
       void this.#client.get(`/api/v3/runs/${runId}`).then((answer) => {
         if (!isAnswer(answer) || server.up !== life || answer.json.status !== 'running') return;
         // A repeated request was answered with the run of an earlier life, which has no deadline any more.

@@ -167,6 +167,10 @@ export class World {
   #stopped = 0;
   /** Whether tasks happen. */
   isRunning = false;
+  /** Whether kernels run on nodes. */
+  hasNodes = false;
+  /** Until when a misfortune of nodes may have consequences. */
+  nodesTroubledUntilMs = 0;
   /** Whether misfortunes befall the server and its kernels. */
   isDisturbed = true;
   #isOver = false;
