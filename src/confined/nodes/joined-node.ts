@@ -64,6 +64,8 @@ export class JoinedNode {
   readonly #events: NodeEvents;
   readonly #children = new Map<string, Child>();
   #heardAt = performance.now();
+  /** Whether it has answered the last `ping`. */
+  #hasAnswered = true;
   #isLost = false;
   #use:
     | {
@@ -138,10 +140,16 @@ export class JoinedNode {
     this.#say({ op: 'busy', id, isBusy });
   }
 
-  /** Asks for a sign of life, unless there was none for too long. */
+  /**
+   * Asks for a sign of life, unless there was none for too long. A node that has not answered is not asked again: each `ping` tells it that
+   * its last answer has come, and its lease counts from that answer.
+   */
   beat(): void {
     if (performance.now() - this.#heardAt > LOST_MS) this.end('it does not answer');
-    else this.#say({ op: 'ping' });
+    else if (this.#hasAnswered) {
+      this.#hasAnswered = false;
+      this.#say({ op: 'ping' });
+    }
   }
 
   /** Resolves with the use of its kernels; with none when the node does not answer in time. */
@@ -184,6 +192,7 @@ export class JoinedNode {
     this.#heardAt = performance.now();
     switch (message.op) {
       case 'pong': {
+        this.#hasAnswered = true;
         const before = this.condition;
         this.condition = decodeCondition(message);
         if (before.filesProblem !== this.condition.filesProblem || this.#isRoomier(before))

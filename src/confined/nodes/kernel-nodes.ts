@@ -19,6 +19,7 @@ import {
   decodeRelease,
   type FrameFields,
   LEASE_MS,
+  LOST_MS,
   type NodeCondition,
   type NodeKernelUse,
   type NodeOffer,
@@ -52,6 +53,8 @@ export interface KernelNodesOptions {
   readonly log: KernelLog;
   /** How long an order waits for room. The default is a little less than the time that a kernel may take to start. */
   readonly waitMs?: number;
+  /** How long orders wait for nodes that were enrolled before the start. The default is the longest life of kernels that are cut off. */
+  readonly absenceMs?: number;
 }
 
 /** The facts about a node that operators see. */
@@ -96,15 +99,19 @@ export class KernelNodes implements AsyncDisposable {
   #watcher: (() => void) | undefined;
   #isEnded = false;
   #isPlacing = false;
+  /** The nodes of an earlier life of the server that may still have kernels, because they have not come back. */
+  readonly #missing: Set<string>;
+  #missingUntil: NodeJS.Timeout | undefined;
 
   constructor(options: KernelNodesOptions) {
     this.#options = options;
     this.#invitations = new Invitations(options.enrolled.digest);
+    this.#missing = new Set(options.enrolled.list().map(({ name }) => name));
   }
 
   /** Listens for nodes. Rejects with one line when the port cannot be had. */
   async listen(): Promise<void> {
-    const { host, port, enrolled, arrivals, log } = this.#options;
+    const { host, port, enrolled, arrivals, log, absenceMs = LOST_MS } = this.#options;
     this.#server = await openNodeServer({
       host,
       ports: [port],
@@ -113,6 +120,10 @@ export class KernelNodes implements AsyncDisposable {
       take: (...connection) => this.#welcome(...connection),
     });
     if (arrivals !== undefined) arrivals.port = this.port;
+    this.#missingUntil = setTimeout(() => {
+      this.#missing.clear();
+      this.#place();
+    }, absenceMs).unref();
     this.#beat = setInterval(() => {
       for (const node of this.#nodes.values()) node.beat();
       this.#forgetUnjoined();
@@ -234,15 +245,19 @@ export class KernelNodes implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isEnded = true;
     clearInterval(this.#beat);
+    clearTimeout(this.#missingUntil);
     for (const { patience } of this.#waiting.values()) clearTimeout(patience);
     this.#waiting.clear();
     for (const node of [...this.#nodes.values()]) node.end('the server stops');
     await this.#server?.[Symbol.asyncDispose]();
   }
 
-  /** Gives orders that wait to nodes with room, the oldest first. */
+  /**
+   * Gives orders that wait to nodes with room, the oldest first. A session whose kernel still lives on a node that is cut off must not get
+   * another one, and a server that has just started knows no kernel.
+   */
   #place(): void {
-    if (this.#isPlacing || this.#isEnded) return;
+    if (this.#isPlacing || this.#isEnded || this.#missing.size > 0) return;
     this.#isPlacing = true; // a listener may give another order
     for (const [id, { order, listener, where, patience }] of this.#waiting) {
       const usable = [...this.#nodes.values()].filter(
@@ -421,6 +436,7 @@ export class KernelNodes implements AsyncDisposable {
         this.#certify(name, request, peer.isTemporary, () => this.#nodes.get(name) === node),
     });
     this.#nodes.set(name, node);
+    this.#missing.delete(name); // a node ends its kernels before it joins again
     this.#refusals.delete(name);
     log.info({ node: name, address: node.address, ...node.offer }, 'a kernel node has joined');
     sendLine(socket, { op: 'welcome', leaseMs: LEASE_MS });

@@ -12,13 +12,14 @@
 import type { Socket } from 'node:net';
 import { asRecord, asText, isRecord, ShapeError } from '../processes/json-shape.ts';
 
-/** How often the server sends a `ping`, which a node answers. */
+/** How often the server sends a `ping`, which a node answers, if the last one was answered. */
 export const BEAT_MS = 1000;
-/** A node that has heard nothing for this long ends its kernels. */
+/** A node ends its kernels this long after its last answer of which it knows that the server has got it. */
 export const LEASE_MS = 5000;
 /**
  * The server gives up a node that was silent for this long. The time is longer than the lease and the end of
- * the kernels together, so that a session never has two kernels that write files.
+ * the kernels together, so that a session never has two kernels that write files. After a start, the server waits as long for nodes
+ * that have not come back, because their kernels may still live.
  */
 export const LOST_MS = 7000;
 /** How long a connection may take until its first line. */

@@ -21,7 +21,7 @@ import { needsRenewal } from '#src/confined/nodes/host/state-folder.ts';
 import { KernelArrivals } from '#src/confined/nodes/kernel-arrivals.ts';
 import { KernelNodes } from '#src/confined/nodes/kernel-nodes.ts';
 import { openNodeServer, Strangers } from '#src/confined/nodes/node-server.ts';
-import type { FrameFields } from '#src/confined/nodes/protocol.ts';
+import { BEAT_MS, type FrameFields } from '#src/confined/nodes/protocol.ts';
 import type { ChildListener } from '#src/confined/processes/host/zygote-process.ts';
 import { writePrivateFile } from '#storage/disk/private-file.ts';
 import { eventually } from '#test/support/processes.ts';
@@ -32,10 +32,19 @@ const CHECK = 'the text of the file';
 const TOKEN = 'a'.repeat(64);
 const someCertificate = (await makeAuthority()).cert;
 
-async function openNodes(t: TestContext, waitMs = 60_000) {
+interface Before {
+  readonly waitMs?: number;
+  readonly absenceMs?: number;
+  /** The nodes that were enrolled before the start. */
+  readonly names?: readonly string[];
+}
+
+async function openNodes(t: TestContext, { waitMs = 60_000, absenceMs, names = [] }: Before = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-nodes-'));
   removeAfter(t, folder);
   const enrolled = await EnrolledNodes.open(folder, writePrivateFile);
+  const known = new Map<string, Credentials>();
+  for (const name of names) known.set(name, await certify({ enrolled }, name));
   const arrivals = new KernelArrivals();
   const log: string[] = [];
   const note = (details: object, message: string) => void log.push(`${message} ${JSON.stringify(details)}`);
@@ -48,17 +57,22 @@ async function openNodes(t: TestContext, waitMs = 60_000) {
     check: { path: '/workspaces/.troupe-nodes', text: CHECK },
     log: { info: note, warn: note, error: note },
     waitMs,
+    ...(absenceMs !== undefined && { absenceMs }),
   });
   nodes.release = RELEASE;
   await nodes.listen();
   t.after(() => nodes[Symbol.asyncDispose]());
-  return { nodes, enrolled, arrivals, log };
+  return { nodes, enrolled, arrivals, log, known };
 }
 
 type Opened = Awaited<ReturnType<typeof openNodes>>;
 
 /** Makes a key with a certificate of the authority. Unless `isListed` is false, the server knows it. */
-async function certify({ enrolled }: Opened, name: string, isListed = true): Promise<Credentials> {
+async function certify(
+  { enrolled }: { readonly enrolled: EnrolledNodes },
+  name: string,
+  isListed = true,
+): Promise<Credentials> {
   const { key, request } = await requestCertificate(name);
   const cert = await signNode(enrolled.authority, name, request);
   if (isListed) enrolled.add(name, new X509Certificate(cert));
@@ -69,6 +83,8 @@ async function certify({ enrolled }: Opened, name: string, isListed = true): Pro
 class Line {
   readonly socket: TLSSocket;
   readonly #lines: FrameFields[] = [];
+  /** How many signs of life it was asked for. */
+  pings = 0;
   #ended = false;
 
   private constructor(socket: TLSSocket) {
@@ -82,9 +98,9 @@ class Line {
     socket.setEncoding('utf8').on('data', (text: string) => {
       const lines = (left + text).split('\n');
       left = lines.pop() ?? '';
-      this.#lines.push(
-        ...lines.map((line) => JSON.parse(line) as FrameFields).filter(({ op }) => op !== 'ping'),
-      );
+      const messages = lines.map((line) => JSON.parse(line) as FrameFields);
+      this.#lines.push(...messages.filter(({ op }) => op !== 'ping'));
+      this.pings += messages.filter(({ op }) => op === 'ping').length;
     });
   }
 
@@ -125,7 +141,7 @@ const offer = (fields: FrameFields = {}): FrameFields => ({
 });
 
 async function joined(t: TestContext, opened: Opened, name: string, fields: FrameFields = {}) {
-  const credentials = await certify(opened, name);
+  const credentials = opened.known.get(name) ?? (await certify(opened, name));
   const line = await Line.open(t, opened, credentials);
   line.say(offer(fields));
   assert.equal((await line.next()).op, 'check');
@@ -246,7 +262,7 @@ test('an order that waits for room can be withdrawn, and no node gets it later',
 });
 
 test('an order that finds no room is refused with the reason', async (t) => {
-  const opened = await openNodes(t, 50);
+  const opened = await openNodes(t, { waitMs: 50 });
   const alone = order(opened, 'k1');
   await eventually('it is refused', () => alone.length > 0);
   assert.deepEqual(alone, ['refused: No kernel node is connected.']);
@@ -533,4 +549,36 @@ test('the addresses of one IPv6 network have the share of one address, except fo
   assert.deepEqual(closed, []);
   admit('2001:db8::aaaa');
   assert.deepEqual(closed, ['2001:db8::1']);
+});
+
+test('a node is asked for a sign of life only after it has answered the last one', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const opened = await openNodes(t);
+  const { line } = await joined(t, opened, 'one');
+  for (let beat = 0; beat < 3; beat++) t.mock.timers.tick(BEAT_MS);
+  order(opened, 'k1');
+  assert.equal((await line.next()).op, 'fork');
+  assert.equal(line.pings, 1);
+  line.say({ op: 'pong', freeMemoryBytes: 2 ** 32, load: 0, filesProblem: null });
+  await eventually('the next question', () => {
+    t.mock.timers.tick(BEAT_MS);
+    return line.pings > 1;
+  });
+});
+
+test('a server that has just started orders no kernel before all enrolled nodes have come back', async (t) => {
+  const opened = await openNodes(t, { names: ['one', 'two'] });
+  const { line } = await joined(t, opened, 'one');
+  const reports = order(opened, 'k1');
+  assert.deepEqual(reports, []);
+  await joined(t, opened, 'two', { capacity: 0 });
+  assert.equal((await line.next()).op, 'fork');
+  assert.deepEqual(reports, ['placed']);
+});
+
+test('a node that does not come back delays kernels only as long as its own kernels may live', async (t) => {
+  const opened = await openNodes(t, { names: ['one', 'gone'], absenceMs: 50 });
+  const { line } = await joined(t, opened, 'one');
+  order(opened, 'k1');
+  assert.equal((await line.next()).op, 'fork');
 });

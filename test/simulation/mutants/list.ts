@@ -783,8 +783,42 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         module: '#src/confined/nodes/host/node-host.ts',
-        from: 'performance.now() - this.#heardAt > LEASE_MS',
-        to: 'performance.now() - this.#heardAt > 30000',
+        from: 'if (unheardMs > LEASE_MS)',
+        to: 'if (unheardMs > 30000)',
+      },
+      {
+        module: '#src/confined/nodes/host/node-host.ts',
+        from: 'else if (unheardMs < RENEWABLE_MS)',
+        to: 'else',
+      },
+    ],
+  },
+  {
+    name: 'lease-counts-from-what-is-heard',
+    breaks: 'the lease of a node counts from an answer that the server has got',
+    nodes: 2,
+    edits: [
+      {
+        module: '#src/confined/nodes/host/node-host.ts',
+        from: 'this.#heardAt = this.#answeredAt;',
+        to: 'this.#heardAt = performance.now();',
+      },
+      {
+        module: '#src/confined/nodes/joined-node.ts',
+        from: 'else if (this.#hasAnswered) {',
+        to: 'else {',
+      },
+    ],
+  },
+  {
+    name: 'restart-forgets-nodes',
+    breaks: 'a server that starts gives no orders while kernels of a node that is cut off may live',
+    nodes: 2,
+    edits: [
+      {
+        module: '#src/confined/nodes/kernel-nodes.ts',
+        from: ' || this.#missing.size > 0',
+        to: '',
       },
     ],
   },

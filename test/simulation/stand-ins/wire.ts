@@ -38,6 +38,8 @@ const KEEP_ALIVE_MS = 25_000;
 const FIRST_PORT = 40_000;
 /** The message by which the server kills a kernel. */
 const SIGNAL = '{"op":"signal"';
+const STOP = '"stop-kernel"';
+const OF_KERNEL = /^\{"op":"kernel","id":"(\w+)"/;
 const DOOM = /^\{"op":"signal","id":"(\w+)","signal":9\}$/;
 
 /** The way between the server and one node. */
@@ -236,9 +238,13 @@ export class WireSocket extends Duplex {
     return this;
   }
 
-  /** The port of the other side, and what this side shows of itself. */
-  get dialled(): { readonly port: number; readonly identity: Identity | undefined } {
-    return { port: this.remotePort, identity: this.#identity };
+  /** The port of the other side, what this side shows of itself, and the first bytes that it has written. */
+  get dialled(): {
+    readonly port: number;
+    readonly identity: Identity | undefined;
+    readonly first: Buffer | undefined;
+  } {
+    return { port: this.remotePort, identity: this.#identity, first: this.#first };
   }
 
   override _write(chunk: Uint8Array, _encoding: string, done: () => void): void {
@@ -253,9 +259,14 @@ export class WireSocket extends Duplex {
     });
   }
 
-  /** Notes which kernels the server ends by a signal. */
+  /** Notes which kernels the server ends, by a signal or by the command to stop. */
   #overhear(bytes: Buffer): void {
-    if (this.#direction !== 'toNode' || !bytes.includes(SIGNAL)) return;
+    if (this.#direction !== 'toNode') return;
+    if (bytes.includes(STOP)) {
+      const [, id] = OF_KERNEL.exec(String(this.#wire.client?.dialled.first)) ?? [];
+      if (id !== undefined) noteDoom(this.#world, id);
+    }
+    if (!bytes.includes(SIGNAL)) return;
     for (const line of bytes.toString().split('\n')) {
       const [, id] = DOOM.exec(line) ?? [];
       if (id !== undefined) noteDoom(this.#world, id);

@@ -25,6 +25,7 @@ import { asBoolean, asList, asNumber, asRecord, asText, isRecord } from '../../p
 import {
   type FrameFields,
   LEASE_MS,
+  LOST_MS,
   type NodeCondition,
   type NodeKernelUse,
   readFirstLine,
@@ -41,6 +42,8 @@ const SIGINT = 2;
 const SIGKILL = 9;
 /** How often the lease of the kernel host is renewed, while the server is heard. */
 const RENEW_MS = 500;
+/** A lease that is renewed later than this after a sign of life could end after the server has given this node up. */
+const RENEWABLE_MS = LOST_MS - LEASE_MS;
 const CONNECT_MS = 10_000;
 /** How long a kernel that has closed its connection may take until its end. */
 const OWN_END_MS = 2000;
@@ -100,7 +103,10 @@ export class NodeHost {
   readonly #leased = new Set<ZygoteProcess>();
   #hello: HostHello | undefined;
   #socket: TLSSocket | undefined;
+  /** When this node has sent the last message of which it knows that the server has got it. */
   #heardAt = performance.now();
+  /** When this node has sent its last answer. */
+  #answeredAt = 0;
   #hasJoined = false;
   #checkPath = '';
   #checkText: string | null = null;
@@ -198,9 +204,9 @@ export class NodeHost {
 
   /** The lease of the kernel host ends also when this process is stopped, because only this process renews it. */
   #renewLeases(): void {
-    const isSilent = this.#hasJoined && performance.now() - this.#heardAt > LEASE_MS;
-    if (isSilent) this.#end({ kind: 'silent', reason: 'the server was not heard for too long' });
-    else for (const zygote of this.#leased) zygote.renewLease();
+    const unheardMs = this.#hasJoined ? performance.now() - this.#heardAt : 0;
+    if (unheardMs > LEASE_MS) this.#end({ kind: 'silent', reason: 'the server was not heard for too long' });
+    else if (unheardMs < RENEWABLE_MS) for (const zygote of this.#leased) zygote.renewLease();
   }
 
   async #join(): Promise<void> {
@@ -223,11 +229,13 @@ export class NodeHost {
     if (first.op === 'refused') return this.#refused(first);
     this.#checkPath = asText(first.path, 'path');
     this.#checkText = await readCheck(this.#checkPath);
+    const checkedAt = performance.now();
     sendLine(socket, { op: 'checked', text: this.#checkText });
     if (rest.length > 0) socket.unshift(rest);
     const { first: answer, rest: next } = await readFirstLine(socket);
     if (answer.op !== 'welcome') return this.#refused(answer);
-    this.#heardAt = performance.now();
+    this.#heardAt = checkedAt;
+    this.#answeredAt = checkedAt;
     this.#hasJoined = true;
     log.info(
       { node: this.#options.membership.name, confinement: hello.confinement },
@@ -275,9 +283,11 @@ export class NodeHost {
   }
 
   #take(message: FrameFields): void {
-    this.#heardAt = performance.now();
     switch (message.op) {
       case 'ping':
+        // The server asks again only once it has got the last answer, and counts its own patience from then.
+        this.#heardAt = this.#answeredAt;
+        this.#answeredAt = performance.now();
         this.#say({ op: 'pong', ...this.#condition() });
         return;
       case 'fork':
