@@ -65,10 +65,15 @@ class Machine {
     return zygotesOf(this.world).filter(({ life }) => life.graph === this.name);
   }
 
-  get kernels(): readonly Child[] {
+  /** The kernels whose end the kernel host has not reported. A kernel that was killed may stay in the system for a while. */
+  get unreported(): readonly Child[] {
     return this.zygotes
       .flatMap(({ children }) => [...children.values()])
-      .filter(({ kind, life }) => kind === 'fork' && !life.isOver);
+      .filter(({ kind }) => kind === 'fork');
+  }
+
+  get kernels(): readonly Child[] {
+    return this.unreported.filter(({ life }) => !life.isOver);
   }
 }
 
@@ -172,9 +177,9 @@ export class SimulatedNodes {
     let words = '';
     for (const untilMs = this.#world.nowMs + KERNELS_END_MS; this.#world.nowMs < untilMs; ) {
       const count = await known();
-      const names = this.#machines.flatMap(({ kernels }) => kernels.map(({ life }) => life.name));
+      const names = this.#machines.flatMap(({ unreported }) => unreported.map(({ life }) => life.name));
       if (count === names.length) return;
-      words = `the server knows ${count} kernels on nodes, and these live: ${names.join(', ')}`;
+      words = `the server knows ${count} kernels on nodes, and nodes have these: ${names.join(', ')}`;
       await this.#world.sleep(STEP_MS);
     }
     this.#world.problem(words);
@@ -224,7 +229,8 @@ export class SimulatedNodes {
     const { level, msg } = JSON.parse(line) as Record<string, unknown>;
     this.#world.trace.add('log', `${life.name}: ${String(level)} ${String(msg)}`);
     if (life.isOver || (level !== 'error' && level !== 'fatal')) return;
-    if (msg === HOST_LOST && (this.#killedHosts > 0 || this.#world.nowMs < this.#world.nodesTroubledUntilMs)) return;
+    if (msg === HOST_LOST && (this.#killedHosts > 0 || this.#world.nowMs < this.#world.nodesTroubledUntilMs))
+      return;
     this.#world.problem(`${life.name} logged: ${line}`);
   }
 
@@ -246,7 +252,10 @@ export class SimulatedNodes {
   }
 
   #note(machine: Machine, what: string, ms = 0): void {
-    this.#world.nodesTroubledUntilMs = Math.max(this.#world.nodesTroubledUntilMs, this.#world.nowMs + ms + AFTERWARDS_MS);
+    this.#world.nodesTroubledUntilMs = Math.max(
+      this.#world.nodesTroubledUntilMs,
+      this.#world.nowMs + ms + AFTERWARDS_MS,
+    );
     this.#world.count(`misfortunes of nodes: ${what}`);
     this.#world.trace.add(
       'node',

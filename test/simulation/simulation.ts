@@ -374,8 +374,8 @@ class Simulation {
       user.stopFollowing();
     }
     await this.#world.sleep(SETTLE_PAUSE_MS);
-    this.#judgeKernels();
     await this.#nodes?.judgeKernels(() => this.#countOnNodes());
+    this.#judgeKernels();
     this.#ledger.judge(printed);
   }
 

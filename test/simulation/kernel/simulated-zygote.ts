@@ -1,6 +1,7 @@
 /** A kernel host without Python: each order becomes a scripted child, which connects to the socket that the order names. */
 import { constants } from 'node:os';
 import type { ProcessEnd } from '#src/confined/processes/exit-classification.ts';
+import { FrameError } from '#src/confined/processes/frame-decoder.ts';
 import type {
   ChildListener,
   HostHello,
@@ -244,6 +245,16 @@ export class Child implements FarEnd {
   }
 
   read(bytes: Buffer): void {
+    try {
+      this.#read(bytes);
+    } catch (error) {
+      // A server that refuses the connection of a kernel says so in a line, which the node passes on: no frame, so the kernel ends.
+      if (!this.#isOnNode || !(error instanceof FrameError)) throw error;
+      this.#die(1, null);
+    }
+  }
+
+  #read(bytes: Buffer): void {
     for (const { channel, body } of this.#frames.read(bytes)) {
       if (this.#kernel !== undefined) this.#kernel.take(channel, body);
       else if (channel === LAUNCH) this.#say({ op: 'syntax-ready' });

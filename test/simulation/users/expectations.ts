@@ -87,7 +87,7 @@ export class Expectations {
     this.#world.after(patienceMs, () => {
       if (server.up !== life || this.#wasTroubled(fromMs)) return;
       // A kernel on a node that is silent hears of no interrupt, and is given up after its grace.
-      if (stopMs < KILL_PATIENCE_MS && this.#world.nodesTroubledUntilMs > fromMs) {
+      if (stopMs !== KILL_PATIENCE_MS && this.#world.nodesTroubledUntilMs > fromMs) {
         this.#expectEnd(runId, life, { patienceMs: KILL_PATIENCE_MS, timeoutS: 0, why });
         return;
       }
