@@ -75,6 +75,7 @@ export class SimulatedZygote implements Zygote {
     if (this.#leaseMs === 0 || !this.alive) return;
     if (this.#lease !== undefined) this.#lease.isCancelled = true;
     const end = () => {
+      if (!this.alive) return;
       this.#world.count('leases that have ended');
       this.#world.trace.add('lease', `of ${this.life.name} has ended`);
       this.kill();
@@ -85,6 +86,7 @@ export class SimulatedZygote implements Zygote {
   setBusy(): void {}
 
   order(id: string, order: Order, listener: ChildListener): void {
+    if (!this.alive) return; // nobody reads it
     if (order.op !== 'fork' && order.op !== 'syntax') {
       this.#report(1, () => listener.refused(`A simulated host has no ${String(order.op)}.`));
       return;
