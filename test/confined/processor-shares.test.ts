@@ -80,7 +80,7 @@ test('the busy kernels of a workspace share the weight of one workspace, even in
   await using second = await workerOf(1);
 
   const fileOf = (group: number) => {
-    const name = readdirSync(groups!).find((one) => one.endsWith(`-${group}`));
+    const name = readdirSync(groups!).find((one) => one.split('-')[2] === String(group));
     return name === undefined ? undefined : join(groups!, name, 'cpu.weight');
   };
   /** Groups have the numbers of their kernels. The weight of a group that was removed is undefined. */

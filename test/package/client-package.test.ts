@@ -16,7 +16,7 @@ import { PACKAGE_ROOT } from '#src/base/install/package-root.ts';
 import type * as Package from '#src/contract/client/index.ts';
 import { SNIPPETS } from '#src/faces/cli/snippets.ts';
 import { openBrowser, withoutBrowser } from '#test/support/browser.ts';
-import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { openNotebook, writing } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
 import { OWNER, startServer } from '#test/support/server-fixture.ts';
 import { startCuttingProxy } from '#test/support/stand-ins/cutting-proxy.ts';
@@ -142,7 +142,7 @@ test('a code call whose connection breaks rejects with CodeInterrupted and is no
   const proxy = await startCuttingProxy(t, server.baseUrl);
   const session = await new client.Troupe({ ...access, baseUrl: proxy.baseUrl }).open(notebook.id);
   const printed: string[] = [];
-  const code = 'import time\nprint("begun", flush=True)\ntime.sleep(60)';
+  const code = `import time\n${writing('begun')}\ntime.sleep(60)`;
   const call = session.code(code, {
     onStdout: (text) => {
       printed.push(text);

@@ -78,6 +78,14 @@ export function cellsOf(codes: Codes, options: OpenOptions['options'] = {}): Cel
   return Object.entries(codes).map(([cell_id, code]) => ({ cell_id, code, options: options[cell_id] ?? {} }));
 }
 
+/**
+ * Returns code that writes a line at once, so that the line is one event. `print` writes the end of its line by itself, and marimo sends
+ * what was written within some milliseconds together, which a busy machine takes longer for.
+ */
+export function writing(line: string): string {
+  return `_ = __import__("sys").stdout.write(${JSON.stringify(`${line}\n`)})`;
+}
+
 /** Creates a notebook and opens it in a new environment. Resolves when it is ready. */
 export async function openNotebook(
   { client }: Pick<TestServer, 'client'>,

@@ -5,7 +5,7 @@ import test from 'node:test';
 import type { Actor } from '#src/contract/wire/actor.ts';
 import type { Notebook, NotebookSummary } from '#src/contract/wire/notebook.ts';
 import type { Environment, NotebookSession } from '#src/contract/wire/session.ts';
-import { cellsOf } from '#test/support/notebook-fixture.ts';
+import { cellsOf, writing } from '#test/support/notebook-fixture.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 import { marimoFile } from './notebook-file.ts';
 import { Shell } from './troupe-process.ts';
@@ -145,7 +145,7 @@ test('when opening a session fails, the environment that was created for the ses
 });
 
 test('the events of a session are printed as one JSON document per line until it closes', async () => {
-  const { id } = await client.notebooks.create({ serialization: { cells: cellsOf({ a: 'print(6 * 7)' }) } });
+  const { id } = await client.notebooks.create({ serialization: { cells: cellsOf({ a: writing('42') }) } });
   await text(['sessions', 'open', id]);
   const [lines, people] = [
     shell.start(['sessions', 'events', id, '--json']),

@@ -4,7 +4,7 @@ import test from 'node:test';
 import type { NotebookStreamEvent } from '#src/contract/wire/events.ts';
 import { EventLog } from '#test/support/event-log.ts';
 import { scrape } from '#test/support/metrics.ts';
-import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { openNotebook, writing } from '#test/support/notebook-fixture.ts';
 import { eventually } from '#test/support/processes.ts';
 import { openStream } from '#test/support/raw-stream.ts';
 import { startServer } from '#test/support/server-fixture.ts';
@@ -46,7 +46,7 @@ test('a client that returns with its last event id continues after that event, a
 
 for (const way of ['header', 'query'] as const) {
   test(`with the last event id as ${way}, a stream begins with snapshot, missed events, state and session.replayed`, async () => {
-    const notebook = await openNotebook(server, { a: 'print("one"); 7' });
+    const notebook = await openNotebook(server, { a: `${writing('one')}; 7` });
     const first = await openStream(server, eventsPath(notebook.id));
     await first.until('session.replayed');
     first.close();

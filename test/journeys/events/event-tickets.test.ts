@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { createClient } from '#src/contract/client/client.ts';
-import { openNotebook } from '#test/support/notebook-fixture.ts';
+import { openNotebook, writing } from '#test/support/notebook-fixture.ts';
 import { startServer } from '#test/support/server-fixture.ts';
 
 const server = await startServer(test, { TROUPE_LOG_LEVEL: 'debug' });
@@ -100,7 +100,7 @@ test('no ticket is issued for a closed session, and earlier tickets no longer wo
 });
 
 test('with a ticket, a subscriber continues after the event that the query names', async () => {
-  const notebook = await openNotebook(server, { a: 'print("missed")' });
+  const notebook = await openNotebook(server, { a: writing('missed') });
   const events = await notebook.events();
   const lastEventId = events.ids.at(-1)!;
   await notebook.run(['a']);

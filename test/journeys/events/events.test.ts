@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { EventLog } from '#test/support/event-log.ts';
-import { cellsOf, openNotebook } from '#test/support/notebook-fixture.ts';
+import { cellsOf, openNotebook, writing } from '#test/support/notebook-fixture.ts';
 import { withoutKernels } from '#test/support/processes.ts';
 import { openStream } from '#test/support/raw-stream.ts';
 import { startServer } from '#test/support/server-fixture.ts';
@@ -12,7 +12,7 @@ const server = await startServer(test, { TROUPE_HEARTBEAT_S: '0.1' });
 const { client } = server;
 
 test('a stream sends a snapshot, the current state, session.replayed, and then live events', async () => {
-  const notebook = await openNotebook(server, { a: 'x = 1', b: 'print("hi"); x + 1' });
+  const notebook = await openNotebook(server, { a: 'x = 1', b: `${writing('hi')}; x + 1` });
   const events = await notebook.events();
   const config = { disabled: false, hideCode: false, column: null, expandOutput: false };
   const [snapshot, ...replay] = events.events;
@@ -29,7 +29,7 @@ test('a stream sends a snapshot, the current state, session.replayed, and then l
       {
         cells: [
           { cellId: 'a', name: '', code: 'x = 1', config, version },
-          { cellId: 'b', name: '', code: 'print("hi"); x + 1', config, version },
+          { cellId: 'b', name: '', code: `${writing('hi')}; x + 1`, config, version },
         ],
         order: ['a', 'b'],
       },
@@ -187,7 +187,7 @@ test('code that is sent with an execution is registered with its version and sav
 });
 
 test('a subscriber that joins after a run gets its outputs, its console and its end', async () => {
-  const notebook = await openNotebook(server, { a: 'print("kept"); 7' });
+  const notebook = await openNotebook(server, { a: `${writing('kept')}; 7` });
   const run = await notebook.run(['a']);
   const events = await notebook.events();
   assert.deepEqual(

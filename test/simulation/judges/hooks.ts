@@ -103,6 +103,8 @@ export class HookJudge {
   /** Times in which nothing may be sent. */
   readonly #silent: { readonly fromMs: number; toMs: number }[] = [];
   readonly #deliveries = new Map<string, ShownDelivery>();
+  /** When each delivery was shown last. */
+  readonly #shownMs = new Map<string, number>();
   /** When an answer has first shown that a delivery had arrived, and when somebody has first asked to send it again. */
   readonly #deliveredMs = new Map<string, number>();
   readonly #replayedMs = new Map<string, number>();
@@ -219,6 +221,7 @@ export class HookJudge {
   noteDelivery(shown: ShownDelivery): void {
     const before = this.#deliveries.get(shown.id);
     this.#deliveries.set(shown.id, shown);
+    this.#shownMs.set(shown.id, this.#world.nowMs);
     if (shown.status === 'delivered' && !this.#deliveredMs.has(shown.id))
       this.#deliveredMs.set(shown.id, this.#world.nowMs);
     if (before === undefined) return;
@@ -314,6 +317,15 @@ export class HookJudge {
     }
   }
 
+  /** Returns how many attempts a delivery may have had. Those after it was shown last, as before a deletion, are known by their requests. */
+  #attemptsOf(deliveryId: string, received: readonly Received[]): number {
+    const shown = this.#deliveries.get(deliveryId);
+    if (shown === undefined) return ATTEMPTS_IN_ORDER;
+    const shownMs = this.#shownMs.get(deliveryId) ?? 0;
+    const later = received.filter((request) => idOf(request) === deliveryId && request.atMs > shownMs);
+    return shown.attempts + later.length;
+  }
+
   /** A delivery that has failed is sent again before any other, four times. First attempts are in the order of the events. */
   #judgeOrder(received: readonly Received[]): void {
     let current: Received | undefined;
@@ -322,7 +334,7 @@ export class HookJudge {
     for (const request of received) {
       const id = idOf(request);
       if (current !== undefined && idOf(current) !== id && !isFinished(current)) {
-        const { attempts = ATTEMPTS_IN_ORDER } = this.#deliveries.get(idOf(current)) ?? {};
+        const attempts = this.#attemptsOf(idOf(current), received);
         if (attempts < ATTEMPTS_IN_ORDER)
           this.#complain(`the request ${id} overtook ${idOf(current)}, which has had ${attempts} attempts`);
       }
