@@ -86,13 +86,18 @@ class HostileChildren(unittest.TestCase):
         self.assertEqual(bystander.run("a").status("a"), "success")
 
     def test_a_status_that_is_not_an_end_is_not_taken_for_one(self):
+        until_closed, closing = os.pipe()
         pid = os.fork()
         if pid == 0:
+            os.close(closing)
             os.kill(os.getpid(), signal.SIGSTOP)
+            os.read(until_closed, 1)  # an end before the parent's next wait would hide that the child has continued
             os._exit(4)
+        os.close(until_closed)
         self.assertIsNone(processes.exit_code(os.waitpid(pid, os.WUNTRACED)[1]))
         os.kill(pid, signal.SIGCONT)
         self.assertIsNone(processes.exit_code(os.waitpid(pid, os.WCONTINUED)[1]))
+        os.close(closing)
         self.assertEqual(processes.exit_code(os.waitpid(pid, 0)[1]), 4)
 
     def test_children_that_a_kernel_makes_in_its_parents_name_are_reaped_and_not_reported(self):
