@@ -29,6 +29,8 @@ export class LoopWatch implements Disposable {
     setImmediate(look);
     try {
       const result = await act();
+      // The turn in which the work ends; it is the only one of work that waits for nothing.
+      longestMs = Math.max(longestMs, this.#spentMs() - beforeMs);
       return { result, longestMs };
     } finally {
       isOver = true;
