@@ -9,7 +9,7 @@ FORK = """
 import os, sys
 child = os.fork()
 if child:
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    print("ended with", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 else:
     {then}
 """
@@ -26,15 +26,12 @@ class Forks(unittest.TestCase):
         self.kernel = host.open({})
 
     def test_a_fork_ends_with_its_cell_and_the_kernel_goes_on(self):
-        for then, printed in (
-            ("pass", "0\n"),
-            ("sys.exit(3)", "3\n"),
-            ("sys.exit()", "0\n"),
-            ("raise ValueError('in the child')", "1\n"),
-        ):
+        for then, code in (("pass", 0), ("sys.exit(3)", 3), ("sys.exit()", 0), ("raise ValueError('in the child')", 1)):
             with self.subTest(then):
                 outcome = self.kernel.run(a=FORK.format(then=then))
-                self.assertEqual((outcome.status("a"), outcome.printed[-len(printed) :]), ("success", printed))
+                self.assertEqual(outcome.status("a"), "success")
+                # The text of a fork comes through a pipe of its own, so it may come after this.
+                self.assertIn(f"ended with {code}", outcome.printed)
                 self.assertEqual(self.kernel.run(b="5").outputs["b"]["text"], "5")
 
     def test_the_traceback_of_a_fork_is_text(self):
