@@ -1,9 +1,9 @@
 /**
  * The attempts of one worker that wait to begin, in the order of their instants. Attempts begin in turns of their own, a few at a
  * time, so that many jobs that are due at once hold up nobody. A workspace that has none in progress begins one even if all places are
- * taken, so that jobs without an end of one workspace do not stop those of others. An attempt that finds no room in a limit waits again, and so do the other
- * attempts of the same owner, until an attempt ends or a pause is over. The line is in memory: the next process makes it anew from the
- * stored attempts.
+ * taken, so that jobs without an end of one workspace do not stop those of others. An attempt that finds no room in a limit waits
+ * again, and so do the other attempts of the same owner, until an attempt ends or a pause is over. The line is in memory: the next
+ * process makes it anew from the stored attempts.
  */
 
 /** The most attempts that are in progress at once in a worker, except for the first one of each workspace. */
