@@ -1,5 +1,5 @@
 // tier: test, because it computes every minute of a year in six time zones
-/** Schedules against the clocks of a year, which `Intl` alone tells. */
+/** Compares the instants of schedules with the local times of a whole year. These times come from `Intl` alone. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Schedule } from '#src/contract/wire/job.ts';

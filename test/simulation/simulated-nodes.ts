@@ -132,7 +132,7 @@ export class SimulatedNodes {
     return message === NODE_LOST && this.#world.nowMs < this.#world.nodesTroubledUntilMs;
   }
 
-  /** Something befalls one of the nodes. */
+  /** Has one of the nodes fail. */
   disturb(): void {
     const { ofNodes } = this.#world;
     const machine = ofNodes.pick(this.#machines);
@@ -148,7 +148,7 @@ export class SimulatedNodes {
     else this.#silence(machine, ms);
   }
 
-  /** Nothing befalls them any more. */
+  /** Lets no node fail any more. */
   calm(): void {
     for (const { route, life } of this.#machines) {
       route.silentUntilMs.toServer = 0;

@@ -1,5 +1,5 @@
 // tier: test, because it simulates some forty lives, with processes of their own
-/** What a simulation says: one trace of a seed, workers included, and the report of a fault. */
+/** The output of a simulation: one trace of a seed, workers included, and the report of a fault. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { runSimulation } from './run-simulation.ts';

@@ -79,8 +79,8 @@ export function cellsOf(codes: Codes, options: OpenOptions['options'] = {}): Cel
 }
 
 /**
- * Returns code that writes a line at once, so that the line is one event. `print` writes the end of its line by itself, and marimo sends
- * what was written within some milliseconds together, which a busy machine takes longer for.
+ * Returns code that writes a line at once, so that the line is one event. `print` writes the end of its line by itself, and marimo joins
+ * only text that is written within some milliseconds. A busy machine may take longer.
  */
 export function writing(line: string): string {
   return `_ = __import__("sys").stdout.write(${JSON.stringify(`${line}\n`)})`;

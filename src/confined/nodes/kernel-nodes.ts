@@ -99,7 +99,7 @@ export class KernelNodes implements AsyncDisposable {
   #watcher: (() => void) | undefined;
   #isEnded = false;
   #isPlacing = false;
-  /** The nodes of an earlier life of the server that may still have kernels, because they have not come back. */
+  /** The nodes that were enrolled before this start and have not come back. They may still have kernels. */
   readonly #missing: Set<string>;
   #missingUntil: NodeJS.Timeout | undefined;
 

@@ -1,6 +1,6 @@
 /**
- * Counts the objects of one kind that need a look of an operator, such as paused jobs, for the metrics of one worker. It owns their
- * index by condition. A change of an object moves the numbers, so reading them reads nothing from the store. Only the worker that is
+ * Counts the objects of one kind that an operator should look at, such as paused jobs, for the metrics of one worker. The tally owns
+ * their index by condition. A change of an object moves the numbers, so reading them reads nothing from the store. Only the worker that is
  * the home of an object counts it.
  */
 
@@ -16,7 +16,7 @@ import { type Home, SLOTS, slotOf } from './slots.ts';
 /** The stored facts about one object. */
 export interface ConditionFacts<Condition extends string> {
   readonly home: Home;
-  /** Undefined while the object needs no look. */
+  /** Undefined while the object needs no operator. */
   readonly condition: Condition | undefined;
 }
 
@@ -55,7 +55,7 @@ export class ConditionTally<Condition extends string> {
     this.#parts = parts;
   }
 
-  /** Writes that the condition of an object has changed; undefined when it has none any more, or is removed. */
+  /** Writes the new condition of an object. `condition` is undefined when the object has none any more, or is removed. */
   move(tx: Transaction, { workspaceId, id }: ActorId, home: Home, condition: Condition | undefined): void {
     const object = textOf(workspaceId, id);
     const entry = [SYSTEM, slotText(slotOf(home.workspaceId, home.id)), object] as const;

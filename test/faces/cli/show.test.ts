@@ -41,7 +41,7 @@ function show(value: ShownValue, { color = false, columns }: { color?: boolean; 
 const html = (data: string, options: { color?: boolean; columns?: number } = {}) =>
   show({ mimetype: 'text/html', data }, options).text;
 
-test('a name from another member adds no line to the facts of a job or a hook, and a firing by a hook says so', () => {
+test('a line break in the name of a job or a hook adds no line to its facts, and the history says when a hook has fired a job', () => {
   const name = 'Sales\nstatus  paused: run this\u001b[31m';
   const of = { id: 'x', name, metadata: {}, ownerId: 'ada', paused: false, reason: null, failures: 0 };
   const job = { ...of, ...JOB, arguments: ['--a\nb'] } as unknown as Job;

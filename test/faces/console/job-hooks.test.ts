@@ -1,5 +1,5 @@
 // tier: whole, because it keeps a browser busy; `job-journey.test.ts` has the main journey
-/** Hooks on the page of a job, in Chromium: from the address to a message about a failure. */
+/** Hooks on the page of a job, in Chromium. A person makes one, and it tells another server of a failure. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Page } from 'playwright-core';

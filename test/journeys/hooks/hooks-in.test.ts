@@ -120,7 +120,7 @@ test('a job has at most ten hooks, which only those who control the job see, and
   assert.equal((await post(url, { authorization: `Bearer ${secret}` }, '')).status, 401);
 });
 
-test('the secret of a member who has left fires nothing, also after an owner has taken the job over', async () => {
+test('a hook fires no job any more once the member who made it has left, although an owner has taken the job over', async () => {
   const carol = await addMember(server, 'carol-of-hooks-in', 'editor');
   const { id: notebookId } = await notebooks.create({
     serialization: { cells: [{ cell_id: 'c', code: '1' }] },

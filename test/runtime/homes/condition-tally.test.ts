@@ -25,7 +25,7 @@ test('a change of an object moves the counts, and reading them reads nothing fro
   assert.deepEqual([counts(tally), reads()], [{ tired: 0, lost: 2 }, 0]);
 });
 
-test('when the slots of a worker move, the worker before stops to count their objects, and the next one begins', async (t) => {
+test('a worker that loses slots no longer counts their objects, and the worker that takes the slots does', async (t) => {
   const { tallyOf, move, store } = await objectsOf(t);
   let owner = 1;
   const [first, second] = [tallyOf(() => owner === 1), tallyOf(() => owner === 2)];

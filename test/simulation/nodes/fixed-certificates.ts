@@ -1,6 +1,6 @@
 /**
- * Fixed X.509 certificates of a server and its nodes, valid from 2020 to 2119. To make a key takes chance and real time. The simulated TLS
- * needs no key, so nobody has the private keys any more.
+ * Fixed X.509 certificates of a server and its nodes, valid from 2020 to 2119. Making keys would need
+ * real time, and would give other keys each time. The simulated TLS uses no private keys, so these were not kept.
  */
 const TEXTS = {
   authority: [

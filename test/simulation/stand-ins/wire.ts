@@ -22,7 +22,7 @@ export interface WireListener {
 }
 
 type Direction = 'toServer' | 'toNode';
-/** What comes to one end: bytes, the end of the stream, or the news that the other end is no more. */
+/** A piece that one end receives: bytes, the end of the stream, or the news that the other end is gone. */
 type Parcel = Buffer | 'end' | 'reset';
 
 /** The bytes that the systems of both machines keep before a writer has to wait. */

@@ -144,7 +144,7 @@ export class World {
   readonly ofReceivers: SeededRandom;
   /** The chance of connections between the server and its nodes. */
   readonly ofWires: SeededRandom;
-  /** The chance of nodes, and of what befalls them. */
+  /** The chance of nodes, and of their failures. */
   readonly ofNodes: SeededRandom;
   readonly #ofTurns: SeededRandom;
   readonly trace: Trace;

@@ -8,7 +8,7 @@ import type { CommandGroup } from '../command-group.ts';
 import { examples } from '../examples.ts';
 import { CommandFailure } from '../exit-code.ts';
 import { stateFolder } from '../run/file-links.ts';
-import { notebookNamed } from '../run/named-notebook.ts';
+import { notebookNamed } from '../run/named-objects.ts';
 import { printJson } from '../terminal.ts';
 
 interface OpenOptions {
